@@ -1,0 +1,2 @@
+//! Crashes.
+fn main() {}
