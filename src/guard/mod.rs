@@ -15,6 +15,7 @@ pub use builder::GuardBuilder;
 use crate::engine::Engine;
 use crate::error::{Error, OpenError};
 use crate::rule::{self, Answer, Footprint, Request, ResourceFootprint, View};
+use crate::settings::Settings;
 use crate::types::request::check_read_keys;
 use crate::types::{
     FenceChange, FencedRead, Grant, Head, IdempotencyKey, Invalid, Key, KeyState, Receipt,
@@ -202,7 +203,7 @@ impl Guard {
         self.0.stop().await;
     }
 
-    fn on(engine: Arc<dyn Engine>, settings: crate::Settings) -> Result<Self, OpenError> {
+    fn on(engine: Arc<dyn Engine>, settings: Settings) -> Result<Self, OpenError> {
         let path = std::path::PathBuf::from(engine.caps().name);
         let no_thread = |source| OpenError::Io { doing: "start a thread for", path, source };
         Ok(Self(Arc::new(Combiner::start(engine, settings).map_err(no_thread)?)))
