@@ -86,3 +86,10 @@ impl Stopwatch {
         self.0.elapsed()
     }
 }
+
+/// Waits for `duration`, blocking the thread.
+#[cfg(feature = "testing")]
+#[expect(clippy::disallowed_methods, reason = "the one place that waits")]
+pub(crate) fn pause(duration: Duration) {
+    std::thread::sleep(duration);
+}

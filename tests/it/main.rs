@@ -1,1 +1,11 @@
-//! Behaviour, through public interfaces.
+//! Behaviour, through public interfaces; one binary, because RocksDB takes long to link.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    reason = "a test that goes wrong shall stop"
+)]
+
+mod suite;
