@@ -1,16 +1,15 @@
 //! The guard's verbs for plain threads.
 
-use pollster::block_on;
-
 use crate::error::Error;
 use crate::guard::Guard;
+use crate::guard::wait::block_on;
 use crate::types::{
     FenceChange, Grant, Head, IdempotencyKey, Invalid, Key, KeyState, Receipt, ResourceName,
     Snapshot, WriteRequest,
 };
 
-/// A [`Guard`] for plain threads: the same verbs, and each waits for its answer. Not for use
-/// inside an async task, where it would hold up the others.
+/// A [`Guard`] for plain threads: the same verbs, and each waits for its answer. Inside an async
+/// task it works too, and holds up the tasks beside it.
 ///
 /// ```
 /// use palisade::{FencingToken, Grant, Guard, WriteRequest};

@@ -18,6 +18,7 @@ use tokio::sync::{oneshot, watch};
 use crate::clock::Stopwatch;
 use crate::engine::{Engine, EngineError, GroupResult};
 use crate::error::Error;
+use crate::guard::wait::block_on;
 use crate::limits::BATCH_BYTES_MAX;
 use crate::rule::{Answer, Group, Request};
 use crate::settings::Settings;
@@ -163,7 +164,7 @@ impl Shared {
     /// Decides on one request on the caller's thread. It cannot be abandoned half-way.
     fn decide_here(&self, request: Request) -> Result<Answer, Error> {
         let turn = Turn { shared: self };
-        let mut results = pollster::block_on(self.engine.commit(vec![Group::of(request)]));
+        let mut results = block_on(self.engine.commit(vec![Group::of(request)]));
         let mut answers = answers(results.pop(), 1);
         drop(turn);
         answers.pop().unwrap_or_else(|| Err(unanswered()))
@@ -265,7 +266,7 @@ impl Worker<'_> {
         }
         let (groups, listeners) = self.groups.take();
         let took = Stopwatch::start();
-        let results = pollster::block_on(self.shared.engine.commit(groups));
+        let results = block_on(self.shared.engine.commit(groups));
         self.sync_time = smooth(self.sync_time, took.elapsed());
         let mut results = results.into_iter();
         for listeners in listeners {

@@ -6,6 +6,7 @@
 mod blocking;
 mod builder;
 mod combiner;
+mod wait;
 
 use std::sync::Arc;
 

@@ -8,4 +8,5 @@
     reason = "a test that goes wrong shall stop"
 )]
 
+mod runtime;
 mod suite;
