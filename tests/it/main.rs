@@ -8,5 +8,8 @@
     reason = "a test that goes wrong shall stop"
 )]
 
+mod combiner;
+mod faults;
+mod limits;
 mod runtime;
 mod suite;
