@@ -5,6 +5,7 @@ use crate::testing::Subject;
 use crate::testing::support::{
     assert_stale, built, grant, held, keyed, open, rejection, token, under, value,
 };
+use crate::types::Condition;
 
 /// Everything else under the closed token is refused; a newer one reopens.
 pub fn step_3_a_closed_generation_admits_a_newer_token_only(subject: &mut dyn Subject) {
@@ -110,8 +111,15 @@ pub fn retiring_within_a_commit_sees_what_came_before(subject: &mut dyn Subject)
     assert_eq!(commit(vec![write("3", "d")]), [7]);
     // One of two stored keys is deleted, so the retire finds the other.
     assert_eq!(commit(vec![delete("3", "c"), retire("3"), write("4", "e")]), [8, 9, 10]);
+    // What is stored is gone for whatever follows the retire in its commit.
+    let add = Request::Write(built(under(&grant("r", "5")).add("n", 1)));
+    let again = Request::Write(built(under(&grant("r", "6")).add("n", 1).delete("e")));
+    assert_eq!(commit(vec![add, retire("5"), again]), [11, 12, 13]);
+    let create = under(&grant("r", "7")).check("n", Condition::Absent).put("e", "7");
+    assert_eq!(commit(vec![retire("6"), Request::Write(built(create))]), [14, 15]);
     drop(engine);
     let guard = open(subject);
+    assert_eq!(value(&guard, "r", "n"), None);
     let seen = guard.read("r", ["a", "b", "c", "d", "e"]).expect("readable");
     let present: Vec<bool> = seen.entries.iter().map(Option::is_some).collect();
     assert_eq!(present, [false, false, false, false, true]);

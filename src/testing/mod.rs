@@ -121,6 +121,8 @@ macro_rules! engine_suite {
                 obligation_6_a_failing_group_fails_alone,
                 obligation_7_only_the_committed_verdict_leaves,
                 obligation_8_two_guards_on_one_engine_are_safe,
+                obligation_8_what_is_kept_in_memory_is_what_is_stored,
+                two_groups_of_one_resource_see_each_other,
                 r8_a_vanished_caller_changes_nothing,
             });
         }

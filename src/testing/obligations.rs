@@ -186,6 +186,45 @@ pub fn obligation_8_two_guards_on_one_engine_are_safe(subject: &mut dyn Subject)
     assert_eq!(value(&one, "r", "n").as_deref(), Some("20"));
 }
 
+/// Heads that an engine keeps in memory are those of the last commit, whoever else was in it.
+pub fn obligation_8_what_is_kept_in_memory_is_what_is_stored(subject: &mut dyn Subject) {
+    let engine = subject.open(Arc::new(NoHooks));
+    let add = |name: &str, generation: u64| {
+        let grant = grant(name, &generation.to_string());
+        Group::of(Request::Write(built(under(&grant).add("n", 1))))
+    };
+    let mut all_accepted = true;
+    for generation in 1..5 {
+        for names in [&["a", "b", "c"][..], &["c"], &["b", "a"], &["a"]] {
+            let groups = names.iter().map(|name| add(name, generation)).collect();
+            for result in pollster::block_on(engine.commit(groups)) {
+                all_accepted &= result.expect("decided").iter().all(Result::is_ok);
+            }
+            for name in ["a", "b", "c"].iter().filter(|_| generation > 1) {
+                let mut late = pollster::block_on(engine.commit(vec![add(name, generation - 1)]));
+                let late = late.pop().expect("one group").expect("decided");
+                assert!(late.iter().all(Result::is_err), "{name} under {generation} - 1: {late:?}");
+            }
+        }
+    }
+    assert!(all_accepted);
+}
+
+/// Two groups of one resource in one commit are decided one after the other.
+pub fn two_groups_of_one_resource_see_each_other(subject: &mut dyn Subject) {
+    let engine = subject.open(Arc::new(NoHooks));
+    let add = |token| Group::of(Request::Write(built(under(&grant("r", token)).add("n", 1))));
+    let other = Group::of(Request::Claim(grant("s", "1")));
+    let groups = vec![add("5"), other, add("6"), add("5"), add("6")];
+    let results = pollster::block_on(engine.commit(groups));
+    let accepted = |result: &crate::engine::GroupResult| {
+        result.as_ref().expect("decided").iter().all(Result::is_ok)
+    };
+    let accepted: Vec<bool> = results.iter().map(accepted).collect();
+    assert_eq!(accepted, [true, true, true, false, true]);
+    assert_eq!(value(&guard_on(&engine), "r", "n").as_deref(), Some("3"));
+}
+
 /// The future is dropped while the write waits behind another: it is applied all the same, and a
 /// retry learns of it.
 pub fn r8_a_vanished_caller_changes_nothing(subject: &mut dyn Subject) {

@@ -11,5 +11,6 @@
 mod combiner;
 mod faults;
 mod limits;
+mod rule;
 mod runtime;
 mod suite;
