@@ -51,6 +51,11 @@
 
 #![forbid(unsafe_code)]
 
+/// The README's examples compile.
+#[cfg(all(doctest, feature = "rocksdb"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod clock;
 pub mod engine;
 mod error;

@@ -97,6 +97,24 @@ pub struct Snapshot {
     pub fence: Option<Fence>,
 }
 
+impl Snapshot {
+    /// The value of `key`, if it was asked for and is present.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let guard = palisade::Guard::in_memory()?.blocking();
+    /// assert_eq!(guard.read("orders/7", ["status"])?.value("status"), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn value(&self, key: impl AsRef<[u8]>) -> Option<&Value> {
+        let wanted = key.as_ref();
+        let mut present = self.entries.iter().flatten();
+        present.find(|entry| entry.key.as_bytes() == wanted).map(|entry| &entry.value)
+    }
+}
+
 /// A key that is present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
