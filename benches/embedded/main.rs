@@ -7,7 +7,7 @@
 //!
 //!   cargo bench --bench embedded                        everything, about two minutes
 //!   cargo bench --bench embedded -- --secs 3 --rounds 5
-//!   cargo bench --bench embedded -- --writers 64,256 --mode hot
+//!   cargo bench --bench embedded -- --writers 64,256 --mode hot --systems byhand,palisade
 #![expect(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -37,6 +37,8 @@ struct Plan {
     rounds: usize,
     writers: Vec<usize>,
     modes: Vec<Mode>,
+    /// All that fit the number of writers, unless some are named.
+    systems: Option<Vec<System>>,
 }
 
 fn main() {
@@ -49,7 +51,7 @@ fn main() {
         for &mode in &plan.modes {
             for &writers in &plan.writers {
                 eprintln!("round {round} of {}: {mode}, {writers} writers", plan.rounds);
-                for system in System::for_writers(writers) {
+                for system in plan.systems(writers) {
                     let run = Run { mode, writers, length: Duration::from_secs_f64(plan.secs) };
                     let path = directory.path().join(format!("{system:?}-{mode}-{writers}"));
                     let figures = runtime.block_on(system.measure(&path, run));
@@ -63,12 +65,19 @@ fn main() {
 }
 
 impl Plan {
+    fn systems(&self, writers: usize) -> Vec<System> {
+        let mut systems = System::for_writers(writers);
+        systems.retain(|system| self.systems.as_ref().is_none_or(|named| named.contains(system)));
+        systems
+    }
+
     fn from_arguments() -> Self {
         let mut plan = Self {
             secs: 1.5,
             rounds: 3,
             writers: vec![1, 16, 64, 256],
             modes: vec![Mode::Many, Mode::Hot],
+            systems: None,
         };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
@@ -80,6 +89,9 @@ impl Plan {
                     plan.writers = value().split(',').map(|n| n.parse().unwrap()).collect();
                 }
                 "--mode" => plan.modes = vec![Mode::named(&value())],
+                "--systems" => {
+                    plan.systems = Some(value().split(',').map(System::named).collect());
+                }
                 // Cargo passes it to every bench.
                 "--bench" => {}
                 other => {

@@ -30,6 +30,19 @@ impl System {
         }
     }
 
+    pub fn named(name: &str) -> Self {
+        match name {
+            "bare" => Self::Bare,
+            "byhand" => Self::ByHand,
+            "palisade" => Self::Palisade,
+            "stalestorm" => Self::StaleStorm,
+            other => {
+                eprintln!("unknown system {other:?}: bare, byhand, palisade or stalestorm");
+                std::process::exit(2);
+            }
+        }
+    }
+
     pub async fn measure(self, path: &Path, run: Run) -> Figures {
         match self {
             Self::Bare => {
