@@ -1,7 +1,7 @@
 //! `apply` as a whole: order, flushing, concurrency, exit codes.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 
 use serde_json::{Value, json};
 
@@ -161,13 +161,8 @@ fn a_reader_that_goes_away_ends_it_quietly() {
         let words = ["apply"].into_iter().chain(flags.split_whitespace());
         let mut child = store.command(words).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        writeln!(stdin, "{FENCE}").unwrap();
-        let mut first = String::new();
-        out.read_line(&mut first).unwrap();
-        assert!(first.starts_with("{\"ok\""), "{first}");
-        drop(out);
-        // Until it has noticed: the pipe takes some lines that nobody reads.
+        drop(child.stdout.take());
+        // Until it has noticed: the pipe takes some lines that are never answered.
         while writeln!(stdin, "{FENCE}").is_ok() {}
         assert_eq!(child.wait().unwrap().code(), Some(1), "{flags}");
         let mut complaints = String::new();
