@@ -4,10 +4,10 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
-    clippy::as_conversions,
     reason = "a test that goes wrong shall stop"
 )]
 
+mod cli;
 mod combiner;
 mod faults;
 mod limits;
