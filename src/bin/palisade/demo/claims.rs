@@ -91,7 +91,9 @@ pub(super) fn lost_answer(log: &[Event]) -> Vec<Claim> {
     let act = Act::LostAnswer;
     let to = |name: &'static str| answers(log, act).filter(move |answered| answered.name == name);
     let first: Option<&Receipt> = to(CHARGE).next().and_then(|first| match first {
-        Answered { answer: Answer::Applied(receipt), delivery: Delivery::Lost, .. } => Some(receipt),
+        Answered { answer: Answer::Applied(receipt), delivery: Delivery::Lost, .. } => {
+            Some(receipt)
+        }
         _ => None,
     });
     let again: Vec<_> = to(CHARGE).skip(1).collect();
@@ -105,8 +107,7 @@ pub(super) fn lost_answer(log: &[Event]) -> Vec<Claim> {
     let has_one_effect =
         read.as_ref().is_some_and(|read| read.entries.get(BALANCE_KEY) == Some(&left));
     let others: Vec<_> = to(OTHER_CHARGE).map(|answered| answered.answer).collect();
-    let is_reuse_refused =
-        matches!(others.as_slice(), [only] if only.is_refused_for(KEY_REUSED));
+    let is_reuse_refused = matches!(others.as_slice(), [only] if only.is_refused_for(KEY_REUSED));
     let version = first.map(|receipt| receipt.version);
     let is_unchanged = read.is_some_and(|read| Some(read.version) == version)
         && of_act(log, act).any(|event| {
@@ -132,7 +133,7 @@ pub(super) fn lost_answer(log: &[Event]) -> Vec<Claim> {
 /// That the lock was never granted while a lease ran, and that its number grew, even as its holder
 /// was stopped until its successor had written.
 fn lock_did_its_part(log: &[Event], act: Act) -> Claim {
-    let grants: Vec<Grant> = grants(log, act).collect();
+    let grants: Vec<Grant<'_>> = grants(log, act).collect();
     let (is_exclusive, gap) = match grants.as_slice() {
         [first, second] => (
             second.from >= first.lease_until && second.generation > first.generation,
@@ -218,4 +219,132 @@ pub(super) fn reads(log: &[Event], act: Act) -> impl Iterator<Item = Read<'_>> {
 /// A number that may be missing from the log.
 pub(super) fn shown(number: Option<u64>) -> String {
     number.map_or_else(|| "none".to_owned(), |number| number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::planted;
+    use super::*;
+
+    /// Which claims of acts 1 to 3 hold.
+    fn held(log: &[Event]) -> Vec<bool> {
+        let claims = [without_guard(log), with_guard(log), lost_answer(log)].concat();
+        claims.iter().map(|claim| claim.is_held).collect()
+    }
+
+    /// The claims that no longer hold once `spoil` has changed one kind of event.
+    fn broken_by(spoil: impl FnMut(&mut Event)) -> Vec<usize> {
+        let mut log = planted::good();
+        log.iter_mut().for_each(spoil);
+        let held = held(&log);
+        (0..held.len()).filter(|claim| !held[*claim]).collect()
+    }
+
+    #[test]
+    fn a_good_run_holds_every_claim_and_an_empty_log_none() {
+        assert_eq!(held(&planted::good()), [true; 7]);
+        assert_eq!(held(&[]), [false; 7]);
+    }
+
+    #[test]
+    fn a_lease_that_overlaps_the_next_one_breaks_the_claim_of_the_lock() {
+        let broken = broken_by(|event| {
+            if let What::Granted { lease_until, .. } = &mut event.what {
+                *lease_until += Duration::from_millis(10);
+            }
+        });
+        assert_eq!(broken, [0, 2]);
+    }
+
+    #[test]
+    fn a_number_that_does_not_grow_breaks_the_claims_of_lock_and_refusal() {
+        let broken = broken_by(|event| {
+            if let What::Granted { generation, .. } = &mut event.what {
+                *generation = 43;
+            }
+        });
+        assert_eq!(broken, [0, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_holder_that_was_never_stopped_breaks_the_claim_of_the_lock() {
+        let broken = broken_by(|event| {
+            if let What::Paused { holder } = &mut event.what {
+                *holder = "nobody".to_owned();
+            }
+        });
+        assert_eq!(broken, [0, 2]);
+    }
+
+    #[test]
+    fn a_file_that_kept_the_right_price_breaks_the_claim_of_damage() {
+        let broken = broken_by(|event| {
+            if let What::FileHolds { value } = &mut event.what {
+                *value = "24.90".to_owned();
+            }
+        });
+        assert_eq!(broken, [1]);
+    }
+
+    #[test]
+    fn a_late_write_that_was_applied_breaks_the_claim_of_refusal() {
+        let broken = broken_by(|event| {
+            if let What::Answered { answer, token: 43, .. } = &mut event.what {
+                *answer = planted::applied(2, 43, None);
+            }
+        });
+        assert_eq!(broken, [3]);
+    }
+
+    #[test]
+    fn a_refusal_that_names_other_tokens_breaks_the_claim_of_refusal() {
+        let broken = broken_by(|event| {
+            if let What::Answered { answer, token: 43, .. } = &mut event.what {
+                *answer = planted::stale(42, 44);
+            }
+        });
+        assert_eq!(broken, [3]);
+    }
+
+    #[test]
+    fn an_entry_that_changed_breaks_the_claim_that_it_is_untouched() {
+        let mut reads = 0;
+        let broken = broken_by(|event| {
+            if let What::Read { entries, .. } = &mut event.what {
+                reads += 1;
+                if reads == 2 {
+                    entries.insert(CACHE_KEY.to_owned(), "19.90 (written by A, token 43)".to_owned());
+                }
+            }
+        });
+        assert_eq!(broken, [4]);
+    }
+
+    #[test]
+    fn a_retry_that_was_applied_or_answered_anew_breaks_its_claim() {
+        for anew in [planted::applied(3, 12, Some(40)), planted::replayed(3, 12, Some(70))] {
+            let broken = broken_by(|event| {
+                if let What::Answered { answer: answer @ Answer::Replayed(_), name, .. } =
+                    &mut event.what
+                    && name == CHARGE
+                {
+                    *answer = anew.clone();
+                }
+            });
+            assert_eq!(broken, [5]);
+        }
+    }
+
+    #[test]
+    fn money_charged_twice_breaks_both_claims_of_the_retry() {
+        let broken = broken_by(|event| {
+            if let What::Read { entries, version, .. } = &mut event.what
+                && entries.contains_key(BALANCE_KEY)
+            {
+                entries.insert(BALANCE_KEY.to_owned(), "40".to_owned());
+                *version = 3;
+            }
+        });
+        assert_eq!(broken, [5, 6]);
+    }
 }

@@ -1,23 +1,34 @@
 //! Why the demo could not be carried through. A claim that does not hold is not a failure.
 
 use std::fmt;
-use std::io;
 
 /// In one line: what went wrong.
 #[derive(Debug)]
-pub(super) struct Failure(String);
+pub(super) struct Failure {
+    what: String,
+    is_unheard: bool,
+}
 
 pub(super) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
     pub(super) fn new(what: impl Into<String>) -> Self {
-        Self(what.into())
+        Self { what: what.into(), is_unheard: false }
+    }
+
+    /// Whoever read the story has gone away, and wants to hear nothing more.
+    pub(super) fn unheard() -> Self {
+        Self { what: "nobody listens".to_owned(), is_unheard: true }
+    }
+
+    pub(super) fn is_unheard(&self) -> bool {
+        self.is_unheard
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.what)
     }
 }
 
@@ -29,12 +40,6 @@ pub(super) trait Doing<T> {
 
 impl<T, E: fmt::Display> Doing<T> for std::result::Result<T, E> {
     fn doing(self, what: impl fmt::Display) -> Result<T> {
-        self.map_err(|error| Failure(format!("cannot {what}: {error}")))
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self(error.to_string())
+        self.map_err(|error| Failure::new(format!("cannot {what}: {error}")))
     }
 }

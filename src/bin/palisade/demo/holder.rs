@@ -130,12 +130,11 @@ fn release(lock: &LockFile, generation: u64) -> Result<()> {
 /// Works out what belongs into the cache: here, the shop's price and who asked.
 fn rebuild(inbox: &Receiver<Told>, grant: &Grant) -> Result<String> {
     say(&Said::AsksShop)?;
-    match hear(inbox)? {
-        Told::Price { price } => {
-            Ok(format!("{price} (written by {}, token {})", grant.holder, grant.token))
-        }
-        other => Err(unexpected(&other)),
-    }
+    let told = hear(inbox)?;
+    let Told::Price { price } = told else {
+        return Err(unexpected(&told));
+    };
+    Ok(format!("{price} (written by {}, token {})", grant.holder, grant.token))
 }
 
 fn charge(inbox: &Receiver<Told>, grant: &Grant) -> Result<()> {
@@ -213,10 +212,11 @@ pub(super) fn buyer(order: &str) -> Option<u32> {
 /// Has `request` sent, and waits for its answer.
 fn ask(inbox: &Receiver<Told>, name: &str, request: &Value) -> Result<Answer> {
     say(&Said::Request { name: name.to_owned(), request: request.clone() })?;
-    match hear(inbox)? {
-        Told::Answer { answer, .. } => Answer::parse(&answer),
-        other => Err(unexpected(&other)),
-    }
+    let told = hear(inbox)?;
+    let Told::Answer { answer, .. } = told else {
+        return Err(unexpected(&told));
+    };
+    Answer::parse(&answer)
 }
 
 fn hear(inbox: &Receiver<Told>) -> Result<Told> {

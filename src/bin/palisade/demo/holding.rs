@@ -29,7 +29,8 @@ pub(super) struct Holding {
 impl Role<'_> {
     /// Starts a process that takes the lock, however long that may need.
     pub(super) fn start(&self, stage: &mut Stage) -> Result<Holding> {
-        let process = stage.spawn(&format!("holder {}", self.name), &self.arguments(stage, None))?;
+        let process =
+            stage.spawn(&format!("holder {}", self.name), &self.arguments(stage, None))?;
         let granted = stage.hear(&process)?;
         let Said::Granted { generation, granted_unix_ms, lease_until_unix_ms } = granted else {
             return Err(out_of_turn(&granted));
@@ -111,10 +112,11 @@ impl Holding {
     /// Has it give the lock back.
     pub(super) fn release(&mut self, stage: &mut Stage) -> Result<()> {
         tell(&mut self.process, &Told::Release)?;
-        match self.hear(stage)? {
-            Said::Released => stage.note(What::Released { holder: self.name.clone() }),
-            said => Err(out_of_turn(&said)),
-        }
+        let said = self.hear(stage)?;
+        let Said::Released = said else {
+            return Err(out_of_turn(&said));
+        };
+        stage.note(What::Released { holder: self.name.clone() })
     }
 }
 

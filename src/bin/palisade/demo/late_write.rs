@@ -16,7 +16,10 @@ use super::store::Store;
 use super::wire::Answer;
 
 pub(super) fn without_guard(stage: &mut Stage) -> Result<()> {
-    stage.open(Act::WithoutGuard, "1. Without the guard: two holders of one lock, and a plain file")?;
+    stage.open(
+        Act::WithoutGuard,
+        "1. Without the guard: two holders of one lock, and a plain file",
+    )?;
     // As if the lock had been taken forty times before.
     LockFile::create(&stage.lock(CACHE), 40).doing("make the lock's file")?;
     let file = stage.dir.join("cache-entry.txt");
@@ -69,61 +72,58 @@ fn two_holders(stage: &mut Stage, medium: &mut Medium<'_>) -> Result<()> {
     ))?;
     asks_shop(stage, &second)?;
     tell(&mut second.process, &Told::Price { price: NEW_PRICE.to_owned() })?;
-    let wrote = write(stage, medium, &mut second)?;
-    let holds = look(stage, medium)?;
-    stage.tell(format_args!("B rebuilds the cache entry{wrote}"))?;
-    stage.say(&format!("             it is now: {holds}"))?;
+    stage.tell("B asks for the price, rebuilds the cache entry and writes it")?;
+    write(stage, medium, &mut second)?;
+    look(stage, medium)?;
 
     first.resume(stage)?;
-    let wrote = write(stage, medium, &mut first)?;
-    let holds = look(stage, medium)?;
-    stage.tell(format_args!("A wakes, knows nothing of this, and writes what it has{wrote}"))?;
-    stage.say(&format!("             it is now: {holds}"))?;
+    stage.tell("A wakes, knows nothing of all this, and writes what it has")?;
+    write(stage, medium, &mut first)?;
+    look(stage, medium)?;
     second.release(stage)?;
     first.process.finish()?;
     second.process.finish()
 }
 
 fn asks_shop(stage: &mut Stage, holding: &Holding) -> Result<()> {
-    match holding.hear(stage)? {
-        Said::AsksShop => Ok(()),
-        said => Err(out_of_turn(&said)),
-    }
+    let said = holding.hear(stage)?;
+    if matches!(said, Said::AsksShop) { Ok(()) } else { Err(out_of_turn(&said)) }
 }
 
-/// The holder writes; answers with what there is to tell about it.
-fn write(stage: &mut Stage, medium: &mut Medium<'_>, holding: &mut Holding) -> Result<String> {
+fn write(stage: &mut Stage, medium: &mut Medium<'_>, holding: &mut Holding) -> Result<()> {
     let holder = holding.name.clone();
     let Medium::Guard(store) = medium else {
         let said = holding.hear(stage)?;
         let Said::WroteFile { value } = said else {
             return Err(out_of_turn(&said));
         };
-        stage.note(What::WroteFile { holder, value })?;
-        return Ok(String::new());
+        return stage.note(What::WroteFile { holder, value });
     };
     let answer = holding.carry(stage, store, Delivery::Delivered)?;
+    stage.add(format_args!("{answer}"))?;
     if matches!(answer, Answer::Refused(_)) {
         let said = holding.hear(stage)?;
         let Said::LostLock = said else {
             return Err(out_of_turn(&said));
         };
         stage.note(What::LostLock { holder })?;
+        stage.add("A has learnt that its lock is lost, and stops")?;
     }
-    Ok(format!(": {answer}"))
+    Ok(())
 }
 
-/// Notes what is really there, and answers with it.
-fn look(stage: &mut Stage, medium: &mut Medium<'_>) -> Result<String> {
-    match medium {
+/// Notes and tells what is really there.
+fn look(stage: &mut Stage, medium: &mut Medium<'_>) -> Result<()> {
+    let value = match medium {
         Medium::File(file) => {
             let value = fs::read_to_string(file).doing("read the cache file")?;
             stage.note(What::FileHolds { value: value.clone() })?;
-            Ok(value)
+            value
         }
         Medium::Guard(store) => {
             let mut reading = store.look(stage, CACHE, &[CACHE_KEY.to_owned()])?;
-            Ok(reading.entries.remove(CACHE_KEY).unwrap_or_default())
+            reading.entries.remove(CACHE_KEY).unwrap_or_default()
         }
-    }
+    };
+    stage.add(format_args!("the entry is now: {value}"))
 }

@@ -2,7 +2,7 @@
 
 use super::claims;
 use super::failure::{Doing, Result};
-use super::holder::{BALANCE_KEY, CHARGE};
+use super::holder::{BALANCE, BALANCE_KEY, CHARGE, CHARGED, CHARGED_BY_MISTAKE};
 use super::holding::Role;
 use super::lock::LockFile;
 use super::log::{Act, Delivery};
@@ -15,16 +15,20 @@ pub(super) fn play(stage: &mut Stage, store: &mut Store) -> Result<()> {
     let role = Role { name: "C", resource: ACCOUNT, lease_ms: 5_000, work: &["charge"] };
     let mut holding = role.start(stage)?;
     holding.carry(stage, store, Delivery::Delivered)?;
-    let answer = holding.carry(stage, store, Delivery::Lost)?;
     stage.tell(format_args!(
-        "C (generation {}) charges 30 of 100, with the idempotency key {CHARGE}: {answer}",
+        "C, generation {}, charges {CHARGED} of the {BALANCE} in an account; its idempotency key is {CHARGE}",
         holding.token
     ))?;
-    stage.tell("the answer is lost on its way back; C waits for it in vain")?;
+    let answer = holding.carry(stage, store, Delivery::Lost)?;
+    stage.add(format_args!("{answer}; this answer is lost on its way back"))?;
     let answer = holding.carry(stage, store, Delivery::Delivered)?;
-    stage.tell(format_args!("C sends the same request with the same key again: {answer}"))?;
+    stage.tell("C has heard nothing, and sends the same request again, with the same key")?;
+    stage.add(answer)?;
     let answer = holding.carry(stage, store, Delivery::Delivered)?;
-    stage.tell(format_args!("by mistake, C uses the key for another amount: {answer}"))?;
+    stage.tell(format_args!(
+        "by mistake, C sends another amount, {CHARGED_BY_MISTAKE}, with that key"
+    ))?;
+    stage.add(answer)?;
     holding.release(stage)?;
     holding.process.finish()?;
     store.look(stage, ACCOUNT, &[BALANCE_KEY.to_owned()])?;

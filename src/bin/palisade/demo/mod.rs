@@ -14,6 +14,8 @@ mod late_write;
 mod lock;
 mod log;
 mod lost_answer;
+#[cfg(test)]
+mod planted;
 mod process;
 mod protocol;
 mod sale;
@@ -51,6 +53,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     match play(options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        Err(failure) if failure.is_unheard() => ExitCode::FAILURE,
         Err(failure) => {
             let _unheard = writeln!(io::stderr(), "palisade demo: {failure}");
             ExitCode::FAILURE
@@ -73,20 +76,27 @@ fn play(options: &Options) -> Result<bool> {
             stage.say(&format!("see {}", folder.path.display()))?;
             Ok(false)
         }
+        Err(failure) if failure.is_unheard() => folder.remove_unless_kept().and(Err(failure)),
         Err(failure) => Err(folder.explain(&failure)),
     }
 }
 
 fn acts(stage: &mut Stage) -> Result<()> {
-    stage.say("Palisade: what happens to a write that comes too late, and to one that comes twice.")?;
-    stage.say("Every process, pause and kill below is a real one. The token of a write is the")?;
-    stage.say("generation under which its holder was granted the lock.")?;
+    for line in INTRODUCTION.lines() {
+        stage.say(line)?;
+    }
     late_write::without_guard(stage)?;
     let mut store = Store::create(stage)?;
     late_write::with_guard(stage, &mut store)?;
     lost_answer::play(stage, &mut store)?;
     sale::play(stage, store)
 }
+
+const INTRODUCTION: &str = "\
+A lock is granted for a while, its lease, under a number that grows: the generation. A holder
+that was paused may wake after its lease is over, and write over what its successor wrote. So
+each write carries its generation as a fencing token. The guard keeps the highest token as its
+fence, and refuses what is older. All processes, pauses and kills below are real.";
 
 /// Draws the timeline and tells how it went.
 fn finish(stage: &mut Stage, svg: &Path) -> Result<bool> {

@@ -19,7 +19,10 @@ use super::time::Deadline;
 use super::wire::{self, Answer, BOUND_EXCEEDED, Grant, STALE_TOKEN};
 
 pub(super) fn play(stage: &mut Stage, store: Store) -> Result<()> {
-    stage.open(Act::FlashSale, "4. A flash sale: 100 units, 1,000 buyers, and a kill -9 in the middle")?;
+    stage.open(
+        Act::FlashSale,
+        "4. A flash sale: 100 units, 1,000 buyers, and a kill -9 in the middle",
+    )?;
     LockFile::create(&stage.lock(SALE), 6).doing("make the lock's file")?;
     let mut sale = Sale::open(stage, store)?;
     sale.serve()?;
@@ -40,6 +43,9 @@ const WORKERS: usize = 4;
 const OPEN_ORDERS_MAX: usize = 6;
 /// Units sold when the store is killed.
 const SOLD_AT_KILL: usize = 30;
+const SOLD_AT_KILL_MAX: usize = 45;
+/// Orders on their way when the store is killed.
+const UNANSWERED_AT_KILL: usize = 8;
 /// Units sold when the lock moves on.
 const SOLD_AT_HANDOVER: usize = 57;
 /// Orders in the hands of the worker that is stopped when the lock moves on.
@@ -87,12 +93,11 @@ struct Flight {
 impl<'a> Sale<'a> {
     fn open(stage: &'a mut Stage, mut store: Store) -> Result<Self> {
         let (token, workers) = hire(stage, "shop-a")?;
-        let grant =
-            Grant { resource: SALE.to_owned(), token, holder: "shop-a".to_owned() };
+        let grant = Grant { resource: SALE.to_owned(), token, holder: "shop-a".to_owned() };
         let stock = grant.write(None, &json!([wire::put_counter(STOCK_KEY, UNITS.into())]));
-        match Answer::parse(&store.ask(stage, &stock)?)? {
-            Answer::Applied(_) => {}
-            other => return Err(Failure::new(format!("the shop was not stocked: {other}"))),
+        let answer = Answer::parse(&store.ask(stage, &stock)?)?;
+        if answer.receipt().is_none() {
+            return Err(Failure::new(format!("the shop was not stocked: {answer}")));
         }
         stage.tell(format_args!(
             "{WORKERS} worker processes sell under generation {token}; every order has its own \
@@ -115,7 +120,8 @@ impl<'a> Sale<'a> {
 
     /// Until every buyer has an answer.
     fn serve(&mut self) -> Result<()> {
-        while !self.waiting.is_empty() || self.workers.iter().any(|worker| !worker.open.is_empty()) {
+        while !self.waiting.is_empty() || self.workers.iter().any(|worker| !worker.open.is_empty())
+        {
             self.follow_plan()?;
             self.hand_out()?;
             let (from, line) = self.stage.hub.next(Deadline::after(PATIENCE))?;
@@ -126,13 +132,20 @@ impl<'a> Sale<'a> {
 
     fn follow_plan(&mut self) -> Result<()> {
         match self.next {
-            Step::Kill if self.sold.len() >= SOLD_AT_KILL => {
+            Step::Kill if self.is_time_to_kill() => {
                 self.next = Step::Handover;
                 self.kill_store()
             }
             Step::Handover if self.sold.len() >= SOLD_AT_HANDOVER => self.hand_over(),
             Step::Kill | Step::Handover | Step::Wake | Step::Done => Ok(()),
         }
+    }
+
+    /// In the middle: with orders on their way, of which there may be few on a busy machine.
+    fn is_time_to_kill(&self) -> bool {
+        let (sold, unanswered) = (self.sold.len(), self.flights.len());
+        (sold >= SOLD_AT_KILL && unanswered >= UNANSWERED_AT_KILL)
+            || (sold >= SOLD_AT_KILL_MAX && unanswered > 0)
     }
 
     /// Gives waiting buyers to the workers of the present generation.
@@ -206,7 +219,7 @@ impl<'a> Sale<'a> {
             self.refused_late = self.refused_late.saturating_add(1);
             self.put_back(flight.worker, flight.buyer)?;
             if self.refused_late == 1 {
-                self.stage.tell(format_args!("it sends its orders under {token}: {answer}"))?;
+                self.stage.add(format_args!("{answer}"))?;
             }
             return Ok(());
         }
@@ -241,15 +254,25 @@ impl<'a> Sale<'a> {
         ))?;
         let mut lost: Vec<Flight> = Vec::new();
         let deadline = Deadline::after(PATIENCE);
-        while let Line::Text(line) = self.stage.hub.next_from(self.store.process(), deadline)? {
-            let flight = self.flights.pop_front().ok_or_else(|| Failure::new("an answer too many"))?;
+        loop {
+            let line = match self.stage.hub.next_from(self.store.process(), deadline)? {
+                Line::Text(line) => line,
+                Line::Garbled(text) => {
+                    return Err(Failure::new(format!("the store says {text:?}")));
+                }
+                Line::End => break,
+            };
+            let flight =
+                self.flights.pop_front().ok_or_else(|| Failure::new("an answer too many"))?;
             self.note_answer(&flight, &line, Delivery::Lost)?;
             lost.push(flight);
         }
         lost.extend(self.flights.drain(..));
         self.store.reopen(self.stage)?;
         self.look()?;
-        self.stage.tell("the store is open again; what was unanswered is sent again, same keys")?;
+        self.stage.note(What::StoreOpened)?;
+        self.stage
+            .tell("the store is open again; the unanswered orders are sent again, same keys")?;
         for Flight { worker, buyer } in lost {
             let told = Told::Answer { name: order(buyer), answer: Answer::unknown() };
             tell(&mut self.worker(worker)?.process, &told)?;
@@ -271,10 +294,12 @@ impl<'a> Sale<'a> {
         loop {
             let (stage, workers) = (&mut *self.stage, &self.workers);
             let leader = workers.first().ok_or_else(|| Failure::new("nobody sells"))?;
-            match stage.hear(&leader.process)? {
-                Said::Released => break,
-                said => self.worker_said(0, said)?,
+            let said = stage.hear(&leader.process)?;
+            if matches!(said, Said::Released) {
+                break;
             }
+            // What it had already begun.
+            self.worker_said(0, said)?;
         }
         self.stage.note(What::Released { holder })?;
         let (token, workers) = hire(self.stage, "shop-b")?;
@@ -291,11 +316,12 @@ impl<'a> Sale<'a> {
 
     fn wake(&mut self) -> Result<()> {
         let late = WORKERS.saturating_sub(1);
+        let worker = self.worker(late)?;
+        let (holder, open) = (worker.holder.clone(), worker.open.len());
         self.stage.tell(format_args!(
-            "generation {} sells, and the paused worker wakes with {LATE_ORDERS} orders in its hands",
+            "generation {} has sold; the paused worker wakes, and sends its {open} orders",
             self.token
         ))?;
-        let holder = self.worker(late)?.holder.clone();
         self.stage.note(What::Resumed { holder })?;
         self.next = Step::Done;
         self.worker(late)?.process.resume()
@@ -304,8 +330,9 @@ impl<'a> Sale<'a> {
     fn tell_result(&self) -> Result<()> {
         let sold = self.sold.len();
         self.stage.tell(format_args!(
-            "all {} buyers have an answer: {sold} bought, the others were told {BOUND_EXCEEDED}",
+            "all {} buyers have an answer: {sold} bought, {} were refused ({BOUND_EXCEEDED}: sold out)",
             grouped(BUYERS),
+            (1..=BUYERS).filter(|buyer| !self.sold.contains(buyer)).count(),
         ))
     }
 

@@ -28,8 +28,8 @@ pub(super) fn flash_sale(log: &[Event]) -> Vec<Claim> {
 struct Ledger<'a> {
     orders: BTreeMap<&'a str, Order<'a>>,
     replayed: u32,
-    /// Replayed though no answer to the first delivery was ever seen: it was lost with the kill.
-    replayed_unseen: u32,
+    /// Replayed to a buyer whose first answer was lost with the kill.
+    replayed_after_loss: u32,
     refused_again: u32,
 }
 
@@ -73,13 +73,12 @@ impl<'a> Ledger<'a> {
             }
             Answer::Replayed(receipt) => {
                 self.replayed = self.replayed.saturating_add(1);
+                let is_news = u32::from(!order.is_answered);
+                self.replayed_after_loss = self.replayed_after_loss.saturating_add(is_news);
                 match order.applied {
                     Some(first) if first == receipt => {}
                     Some(_) => order.contradictions.push("replayed with another answer"),
-                    None if has_unseen => {
-                        self.replayed_unseen = self.replayed_unseen.saturating_add(1);
-                        order.applied = Some(receipt);
-                    }
+                    None if has_unseen => order.applied = Some(receipt),
                     None => order.contradictions.push("replayed at the first delivery"),
                 }
                 true
@@ -185,9 +184,8 @@ fn retries_recognised(ledger: &Ledger<'_>) -> Claim {
     Claim::new(
         all_retried && ledger.contradiction().is_none() && ledger.refused_again > 0,
         format!(
-            "every retry of a sold order was replayed with its first answer: {} times, {} of them \
-             after the kill had swallowed the answer",
-            ledger.replayed, ledger.replayed_unseen
+            "every retry of a sold order was replayed: {} times, {} after the kill had lost the answer",
+            ledger.replayed, ledger.replayed_after_loss
         ),
     )
 }
@@ -214,7 +212,11 @@ fn late_orders_refused(log: &[Event]) -> Claim {
     });
     let never_back = tokens.is_sorted();
     Claim::new(
-        !refused.is_empty() && first < second && are_stale && never_back && refused.is_subset(&served),
+        !refused.is_empty()
+            && first < second
+            && are_stale
+            && never_back
+            && refused.is_subset(&served),
         format!(
             "{} late orders of generation {} were refused; generation {} served their buyers",
             refused.len(),
@@ -226,15 +228,17 @@ fn late_orders_refused(log: &[Event]) -> Claim {
 
 fn kill_lost_nothing(log: &[Event]) -> Claim {
     let position = |wanted: fn(&What) -> bool| log.iter().position(|event| wanted(&event.what));
-    let killed = position(|what| matches!(what, What::StoreKilled { unanswered } if *unanswered > 0));
+    let killed =
+        position(|what| matches!(what, What::StoreKilled { unanswered } if *unanswered > 0));
     let (before, after) = killed.map_or((log, None), |at| {
         let (before, after) = log.split_at(at);
         (before, Some(after))
     });
     let found = after.and_then(|after| reads(after, ACT).next());
-    let promised = answers(before, ACT).filter_map(|answered| answered.answer.receipt());
-    let version = promised.clone().map(|receipt| receipt.version).max();
-    let stock = promised.filter_map(|receipt| receipt.counter).min();
+    let promised: Vec<&Receipt> =
+        answers(before, ACT).filter_map(|answered| answered.answer.receipt()).collect();
+    let version = promised.iter().map(|receipt| receipt.version).max();
+    let stock = promised.iter().filter_map(|receipt| receipt.counter).min();
     let fence = grants(before, ACT).last().map(|grant| grant.generation);
     let is_kept = found.as_ref().is_some_and(|found| {
         let left = found.entries.get(STOCK_KEY).and_then(|left| left.parse::<i64>().ok());
@@ -257,4 +261,136 @@ fn verified(log: &[Event]) -> Claim {
         Some(*sound)
     });
     Claim::new(verified.last() == Some(true), "`palisade verify` has read every record: sound")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::holder::order;
+    use super::super::planted;
+    use super::*;
+
+    fn held(log: &[Event]) -> Vec<bool> {
+        flash_sale(log).iter().map(|claim| claim.is_held).collect()
+    }
+
+    /// The claims that no longer hold once `spoil` has changed events.
+    fn broken_by(spoil: impl FnMut(&mut Event)) -> Vec<usize> {
+        let mut log = planted::good();
+        log.iter_mut().for_each(spoil);
+        let held = held(&log);
+        (0..held.len()).filter(|claim| !held[*claim]).collect()
+    }
+
+    /// Changes the `nth` answer to the order of `buyer`.
+    fn answer_to(buyer: u32, nth: usize, anew: Answer) -> impl FnMut(&mut Event) {
+        let mut seen = 0;
+        move |event| {
+            if let What::Answered { name, answer, .. } = &mut event.what
+                && *name == order(buyer)
+            {
+                if seen == nth {
+                    *answer = anew.clone();
+                }
+                seen += 1;
+            }
+        }
+    }
+
+    #[test]
+    fn a_good_sale_holds_every_claim_and_an_empty_log_none() {
+        assert_eq!(held(&planted::good()), [true; 7]);
+        assert_eq!(held(&[]), [false; 7]);
+    }
+
+    #[test]
+    fn one_unit_too_many_is_seen() {
+        let oversold = answer_to(BUYERS, 0, planted::applied(102, 8, Some(-1)));
+        assert_eq!(broken_by(oversold), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn an_order_applied_twice_is_seen() {
+        assert_eq!(broken_by(answer_to(5, 1, planted::applied(102, 8, Some(95)))), [0, 2, 3]);
+    }
+
+    #[test]
+    fn a_retry_answered_otherwise_than_the_first_time_is_seen() {
+        assert_eq!(broken_by(answer_to(5, 1, planted::replayed(7, 7, Some(95)))), [2, 3]);
+        assert_eq!(broken_by(answer_to(5, 1, planted::stale(7, 8))), [4]);
+    }
+
+    #[test]
+    fn a_replay_of_what_was_never_sent_before_is_seen() {
+        assert_eq!(broken_by(answer_to(5, 0, planted::replayed(6, 7, Some(95)))), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_late_order_that_was_applied_is_seen() {
+        let late = answer_to(41, 0, planted::applied(102, 7, Some(-1)));
+        assert!(broken_by(late).contains(&4));
+    }
+
+    #[test]
+    fn a_buyer_without_an_answer_is_seen() {
+        let mut log = planted::good();
+        log.retain(|event| {
+            !matches!(&event.what, What::Answered { name, .. } if *name == order(500))
+        });
+        assert!(!held(&log)[2]);
+    }
+
+    #[test]
+    fn stock_orders_or_keys_that_disagree_with_the_answers_are_seen() {
+        let left_over = broken_by(|event| {
+            if let What::Read { entries, .. } = &mut event.what
+                && entries.len() > 1
+            {
+                entries.insert(STOCK_KEY.to_owned(), "1".to_owned());
+            }
+        });
+        assert_eq!(left_over, [0]);
+        let lost_order = broken_by(|event| {
+            if let What::Read { entries, .. } = &mut event.what {
+                entries.remove(&order(7));
+            }
+        });
+        assert_eq!(lost_order, [0]);
+        let forgotten_key = broken_by(|event| {
+            if let What::KeyStates { applied, .. } = &mut event.what {
+                applied.remove(&order(7));
+            }
+        });
+        assert_eq!(forgotten_key, [0]);
+    }
+
+    #[test]
+    fn a_fence_or_a_sale_that_the_kill_took_back_is_seen() {
+        let spoil = |change: fn(&mut BTreeMap<String, String>, &mut Option<u64>)| {
+            let mut is_down = false;
+            broken_by(move |event| {
+                is_down |= matches!(event.what, What::StoreKilled { .. });
+                if let What::Read { entries, fence, .. } = &mut event.what
+                    && is_down
+                    && entries.len() == 1
+                {
+                    change(entries, fence);
+                }
+            })
+        };
+        assert_eq!(spoil(|_, fence| *fence = None), [5]);
+        let resold = |entries: &mut BTreeMap<String, String>, _: &mut Option<u64>| {
+            entries.insert(STOCK_KEY.to_owned(), "100".to_owned());
+        };
+        assert_eq!(spoil(resold), [5]);
+    }
+
+    #[test]
+    fn damage_that_verify_found_is_seen() {
+        let damaged = broken_by(|event| {
+            if let What::Verified { sound } = &mut event.what {
+                *sound = false;
+            }
+        });
+        assert_eq!(damaged, [6]);
+    }
 }

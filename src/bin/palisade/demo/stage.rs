@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -24,6 +24,7 @@ pub(super) struct Stage {
     act_start: Duration,
     program: PathBuf,
     log_file: BufWriter<File>,
+    stdout: Stdout,
     is_colored: bool,
 }
 
@@ -40,6 +41,7 @@ impl Stage {
             act_start: Duration::ZERO,
             program,
             log_file: BufWriter::new(log_file),
+            stdout: stdout(),
             is_colored: stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         })
     }
@@ -61,13 +63,21 @@ impl Stage {
     /// Tells what has just happened, with the seconds since the act began.
     pub(super) fn tell(&self, text: impl fmt::Display) -> Result<()> {
         let since = self.start.elapsed().saturating_sub(self.act_start).as_secs_f64();
-        self.say(&format!("   {since:5.2} s   {text}"))
+        self.say(&format!("   {since:6.2} s   {text}"))
     }
 
     /// Tells a part of the story. An empty text is an empty line.
     pub(super) fn say(&self, text: &str) -> Result<()> {
-        let mut stdout = stdout().lock();
-        writeln!(stdout, "{text}").and_then(|()| stdout.flush()).doing("tell the story")
+        let mut stdout = self.stdout.lock();
+        match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::unheard()),
+            told => told.doing("tell the story"),
+        }
+    }
+
+    /// Tells more of what has just happened.
+    pub(super) fn add(&self, text: impl fmt::Display) -> Result<()> {
+        self.say(&format!("              {text}"))
     }
 
     /// Tells which claims of an act hold.
@@ -102,6 +112,12 @@ impl Stage {
     pub(super) fn spawn(&mut self, name: &str, arguments: &[String]) -> Result<Process> {
         let mut command = Command::new(&self.program);
         command.args(arguments);
+        // What the user has set for `palisade` is not meant for these.
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"PALISADE_") {
+                command.env_remove(name);
+            }
+        }
         let complaints = self.dir.join(COMPLAINTS);
         self.hub.spawn(name, command, &complaints)
     }

@@ -34,8 +34,9 @@ impl Store {
     }
 
     /// Opens the store again in a new process, after this one was killed.
-    pub(super) fn reopen(self, stage: &mut Stage) -> Result<Self> {
-        Self::open(stage, self.dir.clone())
+    pub(super) fn reopen(&mut self, stage: &mut Stage) -> Result<()> {
+        *self = Self::open(stage, self.dir.clone())?;
+        Ok(())
     }
 
     pub(super) fn process(&mut self) -> &mut Process {
@@ -100,8 +101,12 @@ impl Store {
     }
 
     /// Ends the process in good order, then has `palisade verify` read every record.
-    pub(super) fn close_and_verify(self, stage: &mut Stage) -> Result<()> {
-        self.process.finish()?;
+    pub(super) fn close_and_verify(mut self, stage: &mut Stage) -> Result<()> {
+        // Its exit code tells that lines were refused, which is no surprise here.
+        let status = self.process.end()?;
+        if status.code().is_none() {
+            return Err(self.process.has_ended(&format!("with {status}")));
+        }
         let mut verify = stage.spawn("palisade verify", &arguments("verify", &self.dir))?;
         let sound = verify.end()?.success();
         stage.note(What::Verified { sound })

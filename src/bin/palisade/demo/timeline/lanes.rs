@@ -17,6 +17,8 @@ pub(super) struct Panel {
 pub(super) enum Lane {
     Holder(&'static str),
     Lock,
+    /// Where an answer can get lost.
+    Network,
     /// Where the writes arrive.
     File,
     Guard,
@@ -37,7 +39,9 @@ impl Panel {
         for lane in self.lanes {
             middle += LANE_HEIGHT;
             lanes.push((*lane, middle));
-            drawing.bar("track", at(LEFT, middle), at(RIGHT - LEFT, BAR_HEIGHT));
+            if *lane != Lane::Network {
+                drawing.bar("track", at(LEFT, middle), at(RIGHT - LEFT, BAR_HEIGHT));
+            }
         }
         captions(drawing, &moments, at(top, middle + 16.0));
         for (lane, y) in &lanes {
@@ -46,6 +50,7 @@ impl Panel {
             match lane {
                 Lane::Holder(name) => holder(drawing, &moments, name, *y),
                 Lane::Lock => lock(drawing, &moments, *y),
+                Lane::Network => lost_answers(drawing, &moments, *y),
                 Lane::File | Lane::Guard => contents(drawing, &moments, *lane, *y),
             }
             drawing.end();
@@ -61,6 +66,7 @@ impl Lane {
         match self {
             Self::Holder(name) => format!("holder {name}"),
             Self::Lock => "lock".to_owned(),
+            Self::Network => "network".to_owned(),
             Self::File => "file".to_owned(),
             Self::Guard => "guard".to_owned(),
         }
@@ -79,7 +85,7 @@ fn captions(drawing: &mut Drawing, moments: &Moments<'_>, span: Point) {
         if let Some(outcome) = &moment.outcome {
             let class = match outcome.mark {
                 Mark::Accepted | Mark::Replayed => "small middle good",
-                Mark::Refused | Mark::Damage => "small middle bad",
+                Mark::Refused | Mark::Damage | Mark::Lost => "small middle bad",
             };
             drawing.text(class, at(x, span.y + 42.0), &outcome.text);
         }
@@ -115,7 +121,8 @@ fn holder(drawing: &mut Drawing, moments: &Moments<'_>, name: &str, y: f64) {
 fn lock(drawing: &mut Drawing, moments: &Moments<'_>, y: f64) {
     for grant in &moments.grants {
         let until = grant.lease_until.min(moments.last_of(grant.holder));
-        let until = if moments.pause_of(grant.holder).is_some() { grant.lease_until } else { until };
+        let until =
+            if moments.pause_of(grant.holder).is_some() { grant.lease_until } else { until };
         let span = [moments.x(grant.from), moments.x(until)];
         let text = format!("generation {}: {}", grant.generation, grant.holder);
         bar(drawing, [class_of(grant.holder), "onbar small"], y, span, &text);
@@ -132,15 +139,27 @@ fn contents(drawing: &mut Drawing, moments: &Moments<'_>, lane: Lane, y: f64) {
             changes.push((x, outcome, leaves));
         }
     }
-    let ends: Vec<f64> = changes.iter().skip(1).map(|(x, _, _)| *x).chain([RIGHT]).collect();
-    for ((x, outcome, leaves), end) in changes.iter().zip(ends) {
+    for (x, outcome, leaves) in changes {
         let class = match (lane, outcome.mark) {
             (_, Mark::Damage) => "wrong",
             (Lane::Guard, _) => "fence",
-            (Lane::File | Lane::Lock | Lane::Holder(_), _) => "holder-b",
+            (Lane::File | Lane::Lock | Lane::Network | Lane::Holder(_), _) => "holder-b",
         };
-        drawing.bar(class, at(*x, y), at(end - x, BAR_HEIGHT));
-        drawing.text("onbar small", at(f64::midpoint(x + 9.0, end), y + 4.0), leaves);
+        // Up to the right end: what comes later is drawn over it.
+        drawing.bar(class, at(x, y), at(RIGHT - x, BAR_HEIGHT));
+        let next = moments.outcomes().map(|(next, _)| next).find(|next| *next > x);
+        let middle = f64::midpoint(x, next.unwrap_or(RIGHT));
+        drawing.text("onbar small", at(middle, y + 4.0), leaves);
+    }
+}
+
+/// An answer that is on its way back, and ends in the middle of nowhere.
+fn lost_answers(drawing: &mut Drawing, moments: &Moments<'_>, y: f64) {
+    for (x, outcome) in moments.outcomes().filter(|(_, outcome)| outcome.is_lost) {
+        let (from, to) = (at(x + 7.0, y + LANE_HEIGHT - 6.0), at(x + 26.0, y + 5.0));
+        drawing.line("lost", from, to);
+        drawing.mark(Mark::Lost, at(x + 28.0, y), 0.6, &outcome.text);
+        drawing.text("small", at(x + 40.0, y + 4.0), "the answer is lost here");
     }
 }
 
@@ -153,15 +172,11 @@ fn arrows(drawing: &mut Drawing, moments: &Moments<'_>, lanes: &[(Lane, f64)]) {
         let Some(outcome) = &moment.outcome else {
             continue;
         };
-        let (x, is_from) = (moment.x, |lane: &Lane| *lane.name() == format!("holder {}", moment.holder));
+        let (x, is_from) =
+            (moment.x, |lane: &Lane| *lane.name() == format!("holder {}", moment.holder));
         if let Some((_, from)) = lanes.iter().find(|(lane, _)| is_from(lane)) {
             let from = from + BAR_HEIGHT / 2.0;
             drawing.line("sends", at(x, from), at(x, bottom - 9.0));
-            if outcome.is_lost {
-                let back = at(x + 14.0, from + 3.0);
-                drawing.path("lost", &[at(x + 7.0, bottom - 8.0), at(x + 14.0, bottom - 14.0), back]);
-                drawing.text("bad small", at(x + 20.0, from + 12.0), "\u{d7}");
-            }
         }
         let told = format!("{}: {}", moment.caption, outcome.text);
         drawing.mark(outcome.mark, at(x, *bottom), 1.0, &told);

@@ -16,8 +16,8 @@ use svg::{Drawing, Mark, at};
 pub(super) fn draw(log: &[Event]) -> String {
     let mut drawing = Drawing::default();
     drawing.text("title", at(MARGIN, 38.0), TITLE);
-    let subtitle = "Drawn by palisade demo from the log of its own run: real processes, real times. In 1 to 3, \
-                    long waits are drawn shorter than they were.";
+    let subtitle = "Drawn by palisade demo from the log of its own run: real processes, real times. \
+                    Long waits are drawn shorter than they were.";
     drawing.text("muted", at(MARGIN, 59.0), subtitle);
     legend(&mut drawing, 86.0);
     let mut y = 122.0;
@@ -38,18 +38,18 @@ const DESCRIPTION: &str = "Four panels over time. First, without the guard: hold
 const PANELS: [Panel; 3] = [
     Panel {
         act: Act::WithoutGuard,
-        heading: "1  Without the guard",
+        heading: "1. Without the guard",
         lanes: &[Lane::Holder("A"), Lane::Lock, Lane::Holder("B"), Lane::File],
     },
     Panel {
         act: Act::WithGuard,
-        heading: "2  With the guard",
+        heading: "2. With the guard",
         lanes: &[Lane::Holder("A"), Lane::Lock, Lane::Holder("B"), Lane::Guard],
     },
     Panel {
         act: Act::LostAnswer,
-        heading: "3  A lost answer",
-        lanes: &[Lane::Holder("C"), Lane::Guard],
+        heading: "3. A lost answer",
+        lanes: &[Lane::Holder("C"), Lane::Network, Lane::Guard],
     },
 ];
 
@@ -83,4 +83,51 @@ fn legend(drawing: &mut Drawing, y: f64) {
         x += 20.0 + width;
     }
     drawing.end();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::log::What;
+    use super::super::planted;
+    use super::*;
+
+    fn count(svg: &str, what: &str) -> usize {
+        svg.matches(what).count()
+    }
+
+    #[test]
+    fn every_write_of_the_log_has_its_mark() {
+        let svg = draw(&planted::good());
+        for lane in ["holder A", "lock", "holder B", "guard", "file", "holder C", "network"] {
+            assert!(svg.contains(&format!("aria-label=\"{lane}\"")), "{lane}");
+        }
+        // The legend has one of each kind.
+        assert_eq!(count(&svg, r#"class="damage""#), 2);
+        assert_eq!(count(&svg, r#"class="accepted""#), 1 + 1 + 1 + 2);
+        assert!(count(&svg, r#"class="refused""#) >= 1 + 1 + 1 + 1);
+        assert!(count(&svg, r#"class="replayed""#) >= 1 + 1 + 1);
+        assert!(svg.contains("refused: 43 &lt; 44"));
+        assert!(svg.contains("kill -9 of the store, 2 orders unanswered"));
+    }
+
+    #[test]
+    fn a_refusal_that_did_not_happen_is_not_drawn() {
+        let mut log = planted::good();
+        for event in &mut log {
+            if let What::Answered { answer, token: 43, .. } = &mut event.what {
+                *answer = planted::applied(2, 43, None);
+            }
+        }
+        let svg = draw(&log);
+        assert!(!svg.contains("refused: 43"));
+        assert!(svg.contains("fence 43"));
+    }
+
+    #[test]
+    fn a_log_without_events_is_drawn_without_marks() {
+        let svg = draw(&[]);
+        assert_eq!(count(&svg, r#"class="refused""#), 1);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"));
+        assert!(!draw(&planted::good()).contains("NaN"));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::claims::{Grant, grants};
+use super::super::claims::Grant;
 use super::super::log::{Act, Delivery, Event, What, of_act};
 use super::super::wire::{Answer, STALE_TOKEN};
 use super::svg::Mark;
@@ -35,14 +35,17 @@ pub(super) struct Outcome {
 impl<'a> Moments<'a> {
     pub(super) fn of(log: &'a [Event], act: Act) -> Self {
         let events: Vec<&Event> = of_act(log, act).collect();
-        let grants: Vec<Grant<'_>> = grants(log, act).collect();
+        let mut grants: Vec<Grant<'_>> = Vec::new();
         let mut all: Vec<Moment<'_>> = Vec::new();
-        let mut newest = "";
         for event in &events {
-            if let What::Granted { holder, .. } = &event.what {
-                newest = holder;
+            if let What::Granted { holder, generation, from, lease_until } = &event.what {
+                // The coordinator's clock knows milliseconds only. What a holder did next comes
+                // after its grant, and the end of a lease before the grant that follows it.
+                let from = (*from).min(event.at);
+                let lease_until = lease_until.saturating_sub(Duration::from_micros(1));
+                grants.push(Grant { holder, generation: *generation, from, lease_until });
             }
-            all.extend(moment(event, newest));
+            all.extend(moment(event, grants.last()));
         }
         let end = all.last().map_or(Duration::ZERO, |last| last.at);
         let over = grants.iter().filter(|grant| grant.lease_until < end).map(|grant| Moment {
@@ -75,8 +78,8 @@ impl<'a> Moments<'a> {
     /// When the holder did its last.
     pub(super) fn last_of(&self, holder: &str) -> Duration {
         let of_holder = self.all.iter().filter(|moment| moment.holder == holder);
-        let lasting = of_holder.filter(|moment| moment.caption != "lease over");
-        lasting.last().map_or(Duration::ZERO, |moment| moment.at)
+        let mut lasting = of_holder.filter(|moment| moment.caption != "lease over");
+        lasting.next_back().map_or(Duration::ZERO, |moment| moment.at)
     }
 
     /// When the holder was stopped, and when it went on.
@@ -93,20 +96,20 @@ impl<'a> Moments<'a> {
     }
 }
 
-/// What of an event is worth a caption; `newest` was granted the lock last.
-fn moment<'a>(event: &'a Event, newest: &str) -> Option<Moment<'a>> {
+/// What of an event is worth a caption; `newest` is the last grant so far.
+fn moment<'a>(event: &'a Event, newest: Option<&Grant<'_>>) -> Option<Moment<'a>> {
     let mut at = event.at;
     let mut outcome = None;
     let (holder, caption) = match &event.what {
-        What::Granted { holder, from, .. } => {
-            at = *from;
+        What::Granted { holder, .. } => {
+            at = newest.map_or(at, |newest| newest.from);
             (holder, format!("{holder} takes lock"))
         }
         What::Released { holder } => (holder, format!("{holder} is done")),
         What::Paused { holder } => (holder, format!("{holder} is paused")),
         What::Resumed { holder } => (holder, format!("{holder} wakes")),
         What::WroteFile { holder, value } => {
-            outcome = Some(written(value, holder == newest));
+            outcome = Some(written(value, newest.is_some_and(|newest| newest.holder == holder)));
             (holder, format!("{holder} writes"))
         }
         What::Answered { holder, token, answer, delivery, .. } => {
@@ -114,7 +117,9 @@ fn moment<'a>(event: &'a Event, newest: &str) -> Option<Moment<'a>> {
             let caption = match (answered.mark, answer.is_refused_for(STALE_TOKEN)) {
                 (Mark::Replayed, _) => "sent again".to_owned(),
                 (Mark::Refused, false) => "other amount".to_owned(),
-                (Mark::Refused | Mark::Accepted | Mark::Damage, _) => format!("{holder} writes"),
+                (Mark::Refused | Mark::Accepted | Mark::Damage | Mark::Lost, _) => {
+                    format!("{holder} writes")
+                }
             };
             outcome = Some(answered);
             (holder, caption)
@@ -133,11 +138,8 @@ fn moment<'a>(event: &'a Event, newest: &str) -> Option<Moment<'a>> {
 
 /// A write to the plain file, which takes everything.
 fn written(value: &str, is_by_newest: bool) -> Outcome {
-    let (mark, text) = if is_by_newest {
-        (Mark::Accepted, "accepted")
-    } else {
-        (Mark::Damage, "accepted, too")
-    };
+    let (mark, text) =
+        if is_by_newest { (Mark::Accepted, "accepted") } else { (Mark::Damage, "overwrites it") };
     let shown = value.split(' ').next().unwrap_or_default();
     let leaves = Some(format!("price {shown}"));
     Outcome { mark, text: text.to_owned(), leaves, is_lost: false }

@@ -8,8 +8,11 @@ use super::super::wire::{Answer, STALE_TOKEN};
 use super::svg::{Drawing, Mark, Point, at};
 use super::{LEFT, MARGIN, RIGHT};
 
-const HEADING: &str = "4  A flash sale: the stock over time";
+const HEADING: &str = "4. A flash sale: the stock over time";
+/// How much of the axis goes to the time before the stock is at its lowest.
+const SELLING_WIDTH: f64 = 560.0;
 const NOTES_HEIGHT: f64 = 15.0;
+const NOTE_WIDTH_MAX: f64 = 210.0;
 const CHART_HEIGHT: f64 = 130.0;
 const STRIP_HEIGHT: f64 = 26.0;
 
@@ -32,18 +35,21 @@ pub(super) fn draw(drawing: &mut Drawing, log: &[Event], y: f64) -> f64 {
         sale.note(drawing, note, at(note_y, bottom));
         note_y += NOTES_HEIGHT;
     }
-    let end = sale.strips(drawing, bottom + 14.0);
-    for (part, x) in [(0.0, LEFT), (0.5, f64::midpoint(LEFT, RIGHT)), (1.0, RIGHT)] {
-        let seconds = sale.end.saturating_sub(sale.begin).as_secs_f64() * part;
-        drawing.text("small muted middle", at(x, end + 8.0), &format!("{seconds:.2} s"));
+    let end = sale.strips(drawing, bottom + 20.0);
+    for time in [sale.begin, sale.sold_out, sale.end] {
+        let seconds = time.saturating_sub(sale.begin).as_secs_f64();
+        let place = at(sale.x(time), end);
+        drawing.text("small muted middle", place, &format!("{seconds:.2} s"));
     }
     drawing.end();
-    end + 12.0
+    end
 }
 
 struct Sale<'a> {
     log: &'a [Event],
     begin: Duration,
+    /// When the stock was at its lowest for the first time.
+    sold_out: Duration,
     end: Duration,
     /// The stock after each order that was applied.
     stock: Vec<(Duration, i64)>,
@@ -73,13 +79,20 @@ impl<'a> Sale<'a> {
             }
         }
         let first = stock.first().map_or(1, |(_, left)| left.saturating_add(1)).max(1);
-        (begin < end).then_some(Self { log, begin, end, stock, first })
+        let sold_out = stock.last().map_or(end, |(time, _)| *time);
+        (begin < end).then_some(Self { log, begin, sold_out, end, stock, first })
     }
 
+    /// Most of the width is for the time in which there is something to sell.
     fn x(&self, time: Duration) -> f64 {
-        let part = time.saturating_sub(self.begin).as_secs_f64();
-        let whole = self.end.saturating_sub(self.begin).as_secs_f64();
-        LEFT + (RIGHT - LEFT) * (part / whole).clamp(0.0, 1.0)
+        let between = |from: Duration, to: Duration| {
+            let part = time.saturating_sub(from).as_secs_f64();
+            let whole = to.saturating_sub(from).as_secs_f64();
+            if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 }
+        };
+        let (selling, after) = (SELLING_WIDTH, RIGHT - LEFT - SELLING_WIDTH);
+        let x = LEFT + selling * between(self.begin, self.sold_out);
+        x + after * between(self.sold_out, self.end)
     }
 
     fn events(&self) -> impl Iterator<Item = &'a Event> {
@@ -118,6 +131,8 @@ impl<'a> Sale<'a> {
         if let Some((at, 0)) = self.stock.last() {
             notes.push(Note { at: *at, class: "event", text: "sold out".to_owned() });
         }
+        // Each line begins below the texts of those before it, and so crosses none of them.
+        notes.sort_by_key(|note| note.at);
         notes
     }
 
@@ -151,7 +166,7 @@ impl<'a> Sale<'a> {
         let (x, y) = (self.x(note.at), place.x);
         drawing.line(note.class, at(x, y - 9.0), at(x, place.y));
         let class = if note.class == "kill" { "small bad" } else { "small" };
-        if x < f64::midpoint(LEFT, RIGHT) {
+        if x < RIGHT - NOTE_WIDTH_MAX {
             drawing.text(class, at(x + 5.0, y), &note.text);
         } else {
             drawing.text(&format!("{class} before"), at(x - 5.0, y), &note.text);
@@ -160,16 +175,17 @@ impl<'a> Sale<'a> {
 
     /// Below the chart: where retries were replayed and late orders refused.
     fn strips(&self, drawing: &mut Drawing, top: f64) -> f64 {
-        let strips: [(&str, Mark, fn(&Answer) -> bool); 2] = [
-            ("replayed", Mark::Replayed, |answer| matches!(answer, Answer::Replayed(_))),
-            ("refused", Mark::Refused, |answer| answer.is_refused_for(STALE_TOKEN)),
-        ];
+        let mark_of = |answer: &Answer| match answer {
+            Answer::Replayed(_) => Some(Mark::Replayed),
+            Answer::Refused(refusal) if refusal.reason == STALE_TOKEN => Some(Mark::Refused),
+            Answer::Applied(_) | Answer::Refused(_) => None,
+        };
         let mut y = top;
-        for (name, mark, is_meant) in strips {
-            drawing.text("label before", at(LEFT - 14.0, y + 4.0), name);
+        for (name, mark) in [("replayed", Mark::Replayed), ("refused", Mark::Refused)] {
             drawing.bar("track", at(LEFT, y), at(RIGHT - LEFT, 16.0));
             let answers = answers(self.log, Act::FlashSale);
-            let times = answers.filter(|answered| is_meant(answered.answer)).map(|it| it.at);
+            let times =
+                answers.filter(|answered| mark_of(answered.answer) == Some(mark)).map(|it| it.at);
             let mut after = f64::MIN;
             let mut count = 0_u32;
             for time in times {
@@ -181,7 +197,8 @@ impl<'a> Sale<'a> {
                     after = x + 12.0;
                 }
             }
-            drawing.text("small muted", at(RIGHT + 8.0, y + 4.0), &count.to_string());
+            let label = format!("{count} {name}");
+            drawing.text("label before", at(LEFT - 14.0, y + 4.0), &label);
             y += STRIP_HEIGHT;
         }
         y

@@ -20,6 +20,8 @@ pub(super) enum Mark {
     Refused,
     /// Accepted, where it should not have been.
     Damage,
+    /// Its answer went nowhere.
+    Lost,
 }
 
 impl Mark {
@@ -29,6 +31,7 @@ impl Mark {
             Self::Replayed => "replayed",
             Self::Refused => "refused",
             Self::Damage => "damage",
+            Self::Lost => "astray",
         }
     }
 
@@ -36,7 +39,7 @@ impl Mark {
     fn path(self) -> &'static str {
         match self {
             Self::Accepted | Self::Replayed => "M-4.2 .4 -1.2 3.4 4.4-3",
-            Self::Refused => "M-3.4-3.4 3.4 3.4M3.4-3.4-3.4 3.4",
+            Self::Refused | Self::Lost => "M-3.4-3.4 3.4 3.4M3.4-3.4-3.4 3.4",
             Self::Damage => "M0-4.8V1.2M0 4.4V4.5",
         }
     }
@@ -86,7 +89,7 @@ impl Drawing {
         self.add(text);
     }
 
-    /// A mark of radius 9, explained when one points at it.
+    /// A mark of radius 9 times `scale`, explained when one points at it.
     pub(super) fn mark(&mut self, mark: Mark, place: Point, scale: f64, explained: &str) {
         let (class, path, title) = (mark.class(), mark.path(), escaped(explained));
         let group = format_args!(
@@ -172,14 +175,15 @@ text{font-family:ui-sans-serif,system-ui,-apple-system,'Segoe UI',Helvetica,Aria
 .believes{fill:#fffdf8;stroke:#3567ad;stroke-width:1.5;stroke-dasharray:4 3}
 .paused{fill:url(#hatch);stroke:#a39d90}
 .fence{fill:#23682a}
-.wrong{fill:#c75c00}
+.wrong{fill:#b35300}
 .sends{stroke:#5d6b78;stroke-width:1.5;marker-end:url(#tip)}
 .lost{stroke:#5d6b78;stroke-width:1.5;stroke-dasharray:4 3;fill:none}
 .accepted circle{fill:#2e7d32;stroke:#fffdf8;stroke-width:1.5}
 .replayed circle{fill:#fffdf8;stroke:#2e7d32;stroke-width:2}
 .refused circle{fill:#c62828;stroke:#fffdf8;stroke-width:1.5}
-.damage circle{fill:#c75c00;stroke:#fffdf8;stroke-width:1.5}
-.accepted path,.refused path,.damage path{fill:none;stroke:#fff;stroke-width:2.2;stroke-linecap:round;stroke-linejoin:round}
+.damage circle{fill:#b35300;stroke:#fffdf8;stroke-width:1.5}
+.astray circle{fill:#5d6b78}
+.accepted path,.refused path,.damage path,.astray path{fill:none;stroke:#fff;stroke-width:2.2;stroke-linecap:round;stroke-linejoin:round}
 .replayed path{fill:none;stroke:#2e7d32;stroke-width:2.2;stroke-linecap:round;stroke-linejoin:round}
 .stock{fill:none;stroke:#3567ad;stroke-width:2.5;stroke-linejoin:round}
 .down{fill:#f6dcd9}
