@@ -181,7 +181,8 @@ impl Fields {
         match self.fields.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(self),
             Some(unknown) => {
-                let expected = format!("left out: only {} are known here", known.join(", "));
+                let expected =
+                    format!("left out: it is unknown here, known are {}", known.join(", "));
                 Err(Invalid::malformed(self.name(unknown), expected))
             }
         }
