@@ -313,7 +313,8 @@ mod tests {
             if let What::Read { entries, .. } = &mut event.what {
                 reads += 1;
                 if reads == 2 {
-                    entries.insert(CACHE_KEY.to_owned(), "19.90 (written by A, token 43)".to_owned());
+                    entries
+                        .insert(CACHE_KEY.to_owned(), "19.90 (written by A, token 43)".to_owned());
                 }
             }
         });

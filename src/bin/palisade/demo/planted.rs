@@ -1,11 +1,11 @@
 //! Logs as runs would leave them, made by hand: for tests that break them.
 
+#![expect(clippy::arithmetic_side_effects, reason = "small numbers, in tests only")]
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::holder::{
-    BALANCE_KEY, CACHE_KEY, CHARGE, OTHER_CHARGE, STOCK_KEY, order,
-};
+use super::holder::{BALANCE_KEY, CACHE_KEY, CHARGE, OTHER_CHARGE, STOCK_KEY, order};
 use super::log::{Act, Delivery, Event, What};
 use super::sale::{BUYERS, SALE, UNITS};
 use super::wire::{Answer, BOUND_EXCEEDED, KEY_REUSED, Receipt, Refusal, STALE_TOKEN};

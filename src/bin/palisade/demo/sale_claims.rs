@@ -291,7 +291,7 @@ mod tests {
                 if seen == nth {
                     *answer = anew.clone();
                 }
-                seen += 1;
+                seen = seen.saturating_add(1);
             }
         }
     }
@@ -333,9 +333,9 @@ mod tests {
     #[test]
     fn a_buyer_without_an_answer_is_seen() {
         let mut log = planted::good();
-        log.retain(|event| {
-            !matches!(&event.what, What::Answered { name, .. } if *name == order(500))
-        });
+        log.retain(
+            |event| !matches!(&event.what, What::Answered { name, .. } if *name == order(500)),
+        );
         assert!(!held(&log)[2]);
     }
 
