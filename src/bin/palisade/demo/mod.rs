@@ -101,11 +101,11 @@ fence, and refuses what is older. All processes, pauses and kills below are real
 /// Draws the timeline and tells how it went.
 fn finish(stage: &mut Stage, svg: &Path) -> Result<bool> {
     stage.flush_log()?;
-    fs::write(svg, timeline::draw(&stage.log)).doing(format_args!("write {}", svg.display()))?;
     let held = stage.claims.iter().filter(|claim| claim.is_held).count();
     let all = stage.claims.len();
     stage.say("")?;
     stage.say(&format!("{held} of {all} claims held"))?;
+    fs::write(svg, timeline::draw(&stage.log)).doing(format_args!("write {}", svg.display()))?;
     let elapsed = stage.start.elapsed().as_secs_f64();
     stage.say(&format!("timeline: {}  ({elapsed:.1} s)", svg.display()))?;
     Ok(all > 0 && held == all)

@@ -48,7 +48,9 @@ const SOLD_AT_KILL_MAX: usize = 45;
 const UNANSWERED_AT_KILL: usize = 8;
 /// Units sold when the lock moves on.
 const SOLD_AT_HANDOVER: usize = 57;
-/// Orders in the hands of the worker that is stopped when the lock moves on.
+/// The one that is stopped when the lock moves on.
+const LATE_WORKER: usize = WORKERS - 1;
+/// Orders in its hands when the lock moves on.
 const LATE_ORDERS: usize = 12;
 /// Of the buyers who got nothing, every ninth asks again.
 const ASK_AGAIN_EVERY: usize = 9;
@@ -64,7 +66,7 @@ struct Sale<'a> {
     /// What the store has not answered yet; its answers come in this order.
     flights: VecDeque<Flight>,
     sold: BTreeSet<u32>,
-    refused_late: usize,
+    has_told_refusal: bool,
     next: Step,
 }
 
@@ -111,7 +113,7 @@ impl<'a> Sale<'a> {
             waiting: (1..=BUYERS).collect(),
             flights: VecDeque::new(),
             sold: BTreeSet::new(),
-            refused_late: 0,
+            has_told_refusal: false,
             next: Step::Kill,
         };
         sale.look()?;
@@ -216,9 +218,9 @@ impl<'a> Sale<'a> {
         tell(&mut worker.process, &Told::Answer { name: order(flight.buyer), answer: line })?;
         worker.open.remove(&flight.buyer);
         if answer.is_refused_for(STALE_TOKEN) {
-            self.refused_late = self.refused_late.saturating_add(1);
             self.put_back(flight.worker, flight.buyer)?;
-            if self.refused_late == 1 {
+            if flight.worker == LATE_WORKER && !self.has_told_refusal {
+                self.has_told_refusal = true;
                 self.stage.add(format_args!("{answer}"))?;
             }
             return Ok(());
@@ -246,27 +248,16 @@ impl<'a> Sale<'a> {
     /// connection; the workers learn that the outcome is unknown, and ask again.
     fn kill_store(&mut self) -> Result<()> {
         let unanswered = self.flights.len();
+        let mut lost: Vec<Flight> = Vec::new();
+        // One answer, at least, that its buyer never hears.
+        self.lose_answer(&mut lost)?;
         self.store.process().kill()?;
         self.stage.note(What::StoreKilled { unanswered })?;
         self.stage.tell(format_args!(
             "{} sold: kill -9 of the store's process, with {unanswered} orders unanswered",
             self.sold.len()
         ))?;
-        let mut lost: Vec<Flight> = Vec::new();
-        let deadline = Deadline::after(PATIENCE);
-        loop {
-            let line = match self.stage.hub.next_from(self.store.process(), deadline)? {
-                Line::Text(line) => line,
-                Line::Garbled(text) => {
-                    return Err(Failure::new(format!("the store says {text:?}")));
-                }
-                Line::End => break,
-            };
-            let flight =
-                self.flights.pop_front().ok_or_else(|| Failure::new("an answer too many"))?;
-            self.note_answer(&flight, &line, Delivery::Lost)?;
-            lost.push(flight);
-        }
+        while self.lose_answer(&mut lost)? {}
         lost.extend(self.flights.drain(..));
         self.store.reopen(self.stage)?;
         self.look()?;
@@ -280,10 +271,24 @@ impl<'a> Sale<'a> {
         Ok(())
     }
 
+    /// Takes an answer off the store's pipe and does not carry it on; says whether there was one.
+    fn lose_answer(&mut self, lost: &mut Vec<Flight>) -> Result<bool> {
+        let deadline = Deadline::after(PATIENCE);
+        let line = match self.stage.hub.next_from(self.store.process(), deadline)? {
+            Line::Text(line) => line,
+            Line::Garbled(text) => return Err(Failure::new(format!("the store says {text:?}"))),
+            Line::End => return Ok(false),
+        };
+        let flight = self.flights.pop_front().ok_or_else(|| Failure::new("an answer too many"))?;
+        self.note_answer(&flight, &line, Delivery::Lost)?;
+        lost.push(flight);
+        Ok(true)
+    }
+
     /// Moves the lock to the next generation, while a worker of the present one is stopped with
     /// orders in its hands.
     fn hand_over(&mut self) -> Result<()> {
-        let late = self.workers.last_mut().ok_or_else(|| Failure::new("nobody sells"))?;
+        let late = self.workers.get_mut(LATE_WORKER).ok_or_else(|| Failure::new("nobody sells"))?;
         late.process.pause()?;
         for number in self.waiting.drain(..LATE_ORDERS.min(self.waiting.len())) {
             late.serve(number)?;
@@ -315,8 +320,7 @@ impl<'a> Sale<'a> {
     }
 
     fn wake(&mut self) -> Result<()> {
-        let late = WORKERS.saturating_sub(1);
-        let worker = self.worker(late)?;
+        let worker = self.worker(LATE_WORKER)?;
         let (holder, open) = (worker.holder.clone(), worker.open.len());
         self.stage.tell(format_args!(
             "generation {} has sold; the paused worker wakes, and sends its {open} orders",
@@ -324,7 +328,7 @@ impl<'a> Sale<'a> {
         ))?;
         self.stage.note(What::Resumed { holder })?;
         self.next = Step::Done;
-        self.worker(late)?.process.resume()
+        self.worker(LATE_WORKER)?.process.resume()
     }
 
     fn tell_result(&self) -> Result<()> {

@@ -182,7 +182,10 @@ fn retries_recognised(ledger: &Ledger<'_>) -> Claim {
     let mut retried = sold.map(|order| order.sent > 1);
     let all_retried = retried.clone().next().is_some() && retried.all(|is_retried| is_retried);
     Claim::new(
-        all_retried && ledger.contradiction().is_none() && ledger.refused_again > 0,
+        all_retried
+            && ledger.contradiction().is_none()
+            && ledger.replayed_after_loss > 0
+            && ledger.refused_again > 0,
         format!(
             "every retry of a sold order was replayed: {} times, {} after the kill had lost the answer",
             ledger.replayed, ledger.replayed_after_loss
