@@ -9,6 +9,7 @@
 
 mod cli;
 mod combiner;
+mod demo;
 mod failing_disk;
 mod faults;
 mod limits;

@@ -32,19 +32,24 @@ pub(crate) fn run(data_dir: &Path, apply: &Apply) -> Result<Exit, Failure> {
         None => Box::new(io::stdin().lock()),
     };
     let mut lines = Lines { reader, number: 0 };
+    let guard = store::open(data_dir, settings(apply.concurrency))?;
+    match apply.concurrency.checked_sub(2) {
+        None => one_by_one(&mut lines, &guard, failed),
+        Some(queue) => many_at_once(&mut lines, &guard, queue, failed),
+    }
+}
+
+fn settings(concurrency: usize) -> Settings {
     let mut settings = Settings::default();
-    let Some(queue) = apply.concurrency.checked_sub(2) else {
-        let guard = store::open(data_dir, settings)?;
-        return one_by_one(&mut lines, &guard, failed);
-    };
-    // Whoever is alone submits faster than it answers only if it does not commit by itself.
-    settings.inline_commits = false;
+    if concurrency > 1 {
+        // Whoever submits alone gets ahead of the answers only if it does not commit by itself.
+        settings.inline_commits = false;
+    }
     // What is under way is bounded here, so the queue never has to refuse it.
-    let most = REQUEST_BYTES_MAX.saturating_mul(apply.concurrency);
-    settings.queue_bytes_max = settings.queue_bytes_max.max(most);
-    settings.queue_requests_max = settings.queue_requests_max.max(apply.concurrency);
-    let guard = store::open(data_dir, settings)?;
-    many_at_once(&mut lines, &guard, queue, failed)
+    let bytes = REQUEST_BYTES_MAX.saturating_mul(concurrency);
+    settings.queue_bytes_max = settings.queue_bytes_max.max(bytes);
+    settings.queue_requests_max = settings.queue_requests_max.max(concurrency);
+    settings
 }
 
 fn one_by_one(
@@ -305,3 +310,18 @@ const LINE_BYTES_MAX: usize = 2 * REQUEST_BYTES_MAX;
 
 /// Resources remembered before it is worth the time to forget some.
 const LATEST_KEPT_MIN: usize = 4_096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_takes_all_that_may_be_under_way() {
+        for concurrency in [1, 2, 30, 1_024] {
+            let settings = settings(concurrency);
+            assert!(settings.queue_bytes_max / REQUEST_BYTES_MAX >= concurrency);
+            assert!(settings.queue_requests_max >= concurrency);
+            assert_eq!(settings.inline_commits, concurrency == 1);
+        }
+    }
+}
