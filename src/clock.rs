@@ -1,6 +1,6 @@
 //! The only place that asks the machine for the time, or waits.
 //!
-//! Time comes in through [`Clock`], so that tests own it. [`StoreClock`] keeps the promise that a
+//! Time comes in through [`Clock`], so that tests own it. `StoreClock` keeps the promise that a
 //! store's time never runs backwards while it is open.
 
 #![expect(clippy::disallowed_types, reason = "the one place where time comes in")]

@@ -38,7 +38,7 @@ pub enum Error {
     #[error("the guard is shutting down; nothing was applied: ask again when it is back")]
     Closing,
     /// The store cannot be used now.
-    #[error("the store is unavailable: {why}; nothing was applied")]
+    #[error("the store is unavailable: {why}; nothing was applied: ask again when it is back")]
     #[non_exhaustive]
     Unavailable {
         /// What is known of the cause.
@@ -198,7 +198,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Another process, or another guard in this one, holds the directory.
-    #[error("the store in {path:?} is held by another process: one at a time may open it")]
+    #[error("the store in {path:?} is held by another process: stop that one first, or ask it")]
     #[non_exhaustive]
     Held {
         /// The directory.

@@ -185,7 +185,8 @@ impl fmt::Display for Rejection {
             }
             Self::BoundExceeded { key, .. } => write!(
                 f,
-                "counter \"{}\" would leave its bounds; nothing was added",
+                "counter \"{}\" would leave its bounds; nothing was applied: the lock is \
+                 still held, so ask for less, or take it as the answer",
                 key.as_bytes().escape_ascii()
             ),
             Self::TypeMismatch { key, .. } => write!(

@@ -40,7 +40,7 @@ fn a_failed_write_is_unknown_and_everything_after_it_unavailable() {
     let directory = TempDir::new().unwrap();
     let (store, requests) = (directory.path().join("store"), directory.path().join("requests"));
     let mut init = Command::new(env!("CARGO_BIN_EXE_palisade"));
-    assert!(init.arg("init").arg("--data-dir").arg(&store).status().unwrap().success());
+    assert!(init.arg("init").arg("--data-dir").arg(&store).output().unwrap().status.success());
     let line = |n| {
         let filler = "x".repeat(4_000);
         format!(
