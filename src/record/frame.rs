@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use crate::record::store::FORMAT;
 use crate::types::{FencingToken, Timestamp};
+
+/// The format that this version reads and writes: the first byte of every record.
+pub const FORMAT: u8 = 1;
 
 /// A record that does not decode. It is never taken for an absent one.
 #[derive(Clone, Debug, PartialEq, Eq)]

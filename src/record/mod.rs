@@ -14,10 +14,10 @@ pub mod key;
 mod store;
 mod value;
 
-pub use frame::Damage;
+pub use frame::{Damage, FORMAT};
 pub use head::{decode_head, encode_head};
 pub use idempotency::{decode_key_record, encode_key_record};
-pub use store::{FORMAT, StoreRecord};
+pub use store::StoreRecord;
 pub use value::{decode_value, encode_value};
 
 #[doc = include_str!("format.md")]

@@ -4,9 +4,6 @@ use crate::record::frame::{Body, Parts};
 use crate::record::{Damage, key};
 use crate::types::Timestamp;
 
-/// The format that this version reads and writes: the first byte of every record.
-pub const FORMAT: u8 = 1;
-
 const WRITABLE: u8 = 1;
 
 /// The one record about the store as a whole.

@@ -1,17 +1,8 @@
 //! put, delete, add, check on the view: all of a write's operations, or why none.
 
-use crate::rule::state::State;
+use crate::rule::state::{Draft, State};
 use crate::rule::{Rejection, StoredValue};
 use crate::types::{Condition, Key, Operation, OperationResult, Value, WriteRequest};
-
-/// What a write changes, worked out and not yet part of the state.
-#[derive(Debug)]
-pub(super) struct Draft {
-    /// The changes in order; a later one of a key holds.
-    pub(super) changes: Vec<(Key, Option<StoredValue>)>,
-    /// One result an operation.
-    pub(super) results: Vec<OperationResult>,
-}
 
 /// Works out the operations of `write`, which would bring the resource to `version`.
 pub(super) fn draft(

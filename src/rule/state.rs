@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 
 use crate::rule::admission::{self, Admitted, NotAdmitted};
-use crate::rule::operations::Draft;
 use crate::rule::{KeyRecord, ResourceView, ResourceWrites, StoredValue};
-use crate::types::{Fence, Grant, Head, IdempotencyKey, Key, ResourceName, Timestamp};
+use crate::types::{
+    Fence, Grant, Head, IdempotencyKey, Key, OperationResult, ResourceName, Timestamp,
+};
 
 #[derive(Debug)]
 pub(super) struct State<'v> {
@@ -22,6 +23,15 @@ pub(super) struct State<'v> {
     values: HashMap<Key, Option<StoredValue>>,
     records: HashMap<IdempotencyKey, KeyRecord>,
     changed: bool,
+}
+
+/// What a write changes, worked out and not yet part of the state.
+#[derive(Debug)]
+pub(super) struct Draft {
+    /// The changes in order; a later one of a key holds.
+    pub(super) changes: Vec<(Key, Option<StoredValue>)>,
+    /// One result an operation.
+    pub(super) results: Vec<OperationResult>,
 }
 
 impl<'v> State<'v> {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::holder::{BALANCE_KEY, CACHE_KEY, CHARGE, OTHER_CHARGE, STOCK_KEY, order};
 use super::log::{Act, Delivery, Event, What};
-use super::sale::{BUYERS, SALE, UNITS};
+use super::sale::SALE;
+use super::sale_claims::{BUYERS, UNITS};
 use super::wire::{Answer, BOUND_EXCEEDED, KEY_REUSED, Receipt, Refusal, STALE_TOKEN};
 
 /// A log that grows by a millisecond an event.

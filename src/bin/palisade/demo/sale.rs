@@ -12,7 +12,7 @@ use super::lock::LockFile;
 use super::log::{Act, Delivery, What};
 use super::process::{Line, PATIENCE, Process, ProcessId};
 use super::protocol::{Said, Told};
-use super::sale_claims;
+use super::sale_claims::{self, BUYERS, UNITS, grouped};
 use super::stage::{Stage, said, tell};
 use super::store::Store;
 use super::time::Deadline;
@@ -34,8 +34,6 @@ pub(super) fn play(stage: &mut Stage, store: Store) -> Result<()> {
 }
 
 pub(super) const SALE: &str = "sale/sneaker";
-pub(super) const UNITS: u32 = 100;
-pub(super) const BUYERS: u32 = 1_000;
 
 /// Processes that sell under one grant; the first of them took the lock.
 const WORKERS: usize = 4;
@@ -395,12 +393,4 @@ fn hire(stage: &mut Stage, holder: &str) -> Result<(u64, Vec<Worker>)> {
     let worker =
         |process| Worker { process, holder: holder.to_owned(), token, open: BTreeSet::new() };
     Ok((token, processes.into_iter().map(worker).collect()))
-}
-
-/// With a comma between thousands.
-pub(super) fn grouped(number: u32) -> String {
-    match (number / 1_000, number % 1_000) {
-        (0, rest) => rest.to_string(),
-        (thousands, rest) => format!("{thousands},{rest:03}"),
-    }
 }

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::claims::{Answered, Claim, answers, grants, reads, shown};
 use super::holder::STOCK_KEY;
 use super::log::{Act, Delivery, Event, What, of_act};
-use super::sale::{BUYERS, UNITS, grouped};
 use super::wire::{Answer, BOUND_EXCEEDED, Receipt, STALE_TOKEN};
+
+pub(super) const UNITS: u32 = 100;
+pub(super) const BUYERS: u32 = 1_000;
 
 const ACT: Act = Act::FlashSale;
 
@@ -264,6 +266,14 @@ fn verified(log: &[Event]) -> Claim {
         Some(*sound)
     });
     Claim::new(verified.last() == Some(true), "`palisade verify` has read every record: sound")
+}
+
+/// With a comma between thousands.
+pub(super) fn grouped(number: u32) -> String {
+    match (number / 1_000, number % 1_000) {
+        (0, rest) => rest.to_string(),
+        (thousands, rest) => format!("{thousands},{rest:03}"),
+    }
 }
 
 #[cfg(test)]
