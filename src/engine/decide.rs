@@ -54,16 +54,22 @@ impl Codec {
         Ok(View { now, resources })
     }
 
-    /// Adds what `writes` says to `batch`.
+    /// Adds what `writes` says to `batch`; nothing of it if something cannot be read.
     pub(super) fn stage(
         &mut self,
         table: &impl Table,
         writes: &WriteSet,
         batch: &mut impl Batch,
     ) -> Result<(), EngineError> {
+        let mut cleared = Vec::new();
+        for writes in writes.resources.iter().filter(|writes| writes.clear) {
+            key::values_of(&writes.resource, &mut self.key);
+            cleared.push(table.keys(&self.key, RETIRE_POINT_DELETES_MAX.saturating_add(1))?);
+        }
+        let mut cleared = cleared.into_iter();
         for writes in &writes.resources {
             if writes.clear {
-                self.stage_clear(table, &writes.resource, batch)?;
+                self.stage_clear(&writes.resource, &cleared.next().unwrap_or_default(), batch);
             }
             self.stage_resource(writes, batch);
         }
@@ -114,20 +120,18 @@ impl Codec {
 
     fn stage_clear(
         &mut self,
-        table: &impl Table,
         resource: &ResourceName,
+        first_keys: &[Vec<u8>],
         batch: &mut impl Batch,
-    ) -> Result<(), EngineError> {
-        key::values_of(resource, &mut self.key);
-        let keys = table.keys(&self.key, RETIRE_POINT_DELETES_MAX.saturating_add(1))?;
-        if keys.len() > RETIRE_POINT_DELETES_MAX {
+    ) {
+        if first_keys.len() > RETIRE_POINT_DELETES_MAX {
+            key::values_of(resource, &mut self.key);
             batch.delete_range(&self.key, &key::end_of(&self.key));
         } else {
-            for key in keys {
-                batch.delete(&key);
+            for key in first_keys {
+                batch.delete(key);
             }
         }
-        Ok(())
     }
 
     fn stage_resource(&mut self, writes: &ResourceWrites, batch: &mut impl Batch) {

@@ -82,9 +82,15 @@ pub(super) fn store_record(path: &Path, db: &DB) -> Result<StoreRecord, OpenErro
 
 /// What RocksDB's refusal to open means to a user.
 pub(super) fn unopened(path: &Path, error: &rocksdb::Error) -> OpenError {
+    // Of an error RocksDB tells its kind and a text, and only the text tells a missing file from a
+    // disk that fails.
+    let file_missing = error.as_ref().contains("No such file");
     match error.kind() {
-        ErrorKind::IOError => io_error("open", path, std::io::Error::other(error.to_string())),
-        ErrorKind::NotFound
+        ErrorKind::IOError if !file_missing => {
+            io_error("open", path, std::io::Error::other(error.to_string()))
+        }
+        ErrorKind::IOError
+        | ErrorKind::NotFound
         | ErrorKind::Corruption
         | ErrorKind::NotSupported
         | ErrorKind::InvalidArgument
