@@ -13,6 +13,21 @@ use crate::types::{Invalid, KeyOutcome, KeyState, ResourceName};
 ///
 /// [`Error::definitely_not_applied`] tells the two kinds apart that a caller must not mix up: a
 /// refusal, and an outcome that is unknown.
+///
+/// ```
+/// use palisade::{Error, Guard, Receipt, WriteRequest};
+///
+/// /// Sends a write that has an idempotency key until its outcome is known.
+/// async fn send(guard: &Guard, write: &WriteRequest) -> Result<Receipt, Error> {
+///     for _ in 0..5 {
+///         match guard.write(write.clone()).await {
+///             Err(error) if !error.definitely_not_applied() => continue, // the same key again
+///             decided => return decided,
+///         }
+///     }
+///     guard.write(write.clone()).await
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -69,6 +69,14 @@ pub fn info(path: &Path) -> Result<StoreInfo, OpenError> {
 ///
 /// # Errors
 /// [`OpenError`], as for opening it, or where RocksDB cannot read on.
+///
+/// ```no_run
+/// # fn main() -> Result<(), palisade::OpenError> {
+/// let found = palisade::engine::verify("data/orders".as_ref(), |read| eprintln!("{read} records"))?;
+/// assert_eq!(found.problems, 0, "{:?}", found.first_problems);
+/// # Ok(())
+/// # }
+/// ```
 pub fn verify(path: &Path, mut progress: impl FnMut(u64)) -> Result<Verification, OpenError> {
     let (directory, db) = examine(path)?;
     store_record(path, &db)?;
