@@ -1,12 +1,13 @@
 //! Behaviour, through public interfaces.
 #![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
-    reason = "a test that breaks down is a test that fails"
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says where, and fails"
 )]
 
+mod cli;
 mod embedded;
 mod format;
 mod model;
