@@ -23,12 +23,12 @@ use system::{Disk, Memory, Rocks, System};
 
 #[test]
 fn the_memory_engine_answers_as_the_model_in_any_history() {
-    run::<Memory>(3_000);
+    run::<Memory>(2_500);
 }
 
 #[test]
 fn the_embedded_store_answers_as_the_model_in_any_history() {
-    run::<Rocks>(400);
+    run::<Rocks>(250);
 }
 
 /// Runs `cases` histories, or as many as `PROPTEST_CASES` says.

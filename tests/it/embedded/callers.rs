@@ -1,7 +1,6 @@
 //! Many callers at once, callers that go away, too many callers, and callers that come too late.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
@@ -117,8 +116,7 @@ fn a_write_whose_caller_goes_away_is_decided_on_all_the_same() {
 
         // In the queue: dropped while the commit it belongs to has not begun.
         let gate = Gate::shut();
-        let guard =
-            store.open_with(Opening { settings: queued(), hooks: Arc::clone(&gate) as Arc<_> });
+        let guard = store.open_with(Opening { settings: queued(), hooks: gate.clone() });
         assert!(abandon(guard.write(keyed("first"))).is_pending());
         gate.wait_for_one();
         assert!(abandon(guard.write(keyed("second"))).is_pending());
@@ -147,8 +145,7 @@ fn a_write_that_was_never_polled_was_never_sent() {
 fn what_waits_when_the_last_guard_goes_away_is_still_decided_on() {
     for store in stores() {
         let gate = Gate::shut();
-        let guard =
-            store.open_with(Opening { settings: queued(), hooks: Arc::clone(&gate) as Arc<_> });
+        let guard = store.open_with(Opening { settings: queued(), hooks: gate.clone() });
         for number in 0..10 {
             let add = write("r", |write| write.add("stock", 1).put(number.to_string(), ""));
             assert!(abandon(guard.write(add)).is_pending());
@@ -187,7 +184,7 @@ fn a_full_queue_answers_at_once_and_what_it_refused_is_never_applied() {
 /// Halts one write in its commit, fills the queue with two, and sees the fourth one refused.
 fn overfill(store: &Store, settings: Settings) {
     let gate = Gate::shut();
-    let guard = store.open_with(Opening { settings, hooks: Arc::clone(&gate) as Arc<_> });
+    let guard = store.open_with(Opening { settings, hooks: gate.clone() });
     assert!(abandon(guard.write(keyed("1"))).is_pending());
     gate.wait_for_one();
     assert!(abandon(guard.write(keyed("2"))).is_pending());
@@ -219,7 +216,7 @@ fn a_guard_that_shuts_down_answers_what_it_took_and_takes_nothing_new() {
 
 fn shut_down_under_way(store: &Store) {
     let gate = Gate::shut();
-    let hooks = Arc::clone(&gate) as Arc<_>;
+    let hooks = gate.clone();
     let guard = store.open_with(Opening { settings: queued(), hooks });
     let mut context = Context::from_waker(Waker::noop());
     let mut taken = pin!(guard.write(keyed("taken")));
@@ -250,13 +247,13 @@ fn one_cached_head_and_many_give_the_same_answers() {
         settings.head_cache_entries_max = entries;
         let guard = store.open_with(Opening { settings, ..Opening::default() });
         let mut answers = Vec::new();
-        let mut random = 1_u64;
+        let (mut random, names) = (1_u64, ["a", "b", "c", "d"]);
         for step in 0..400_u64 {
             // A small step of a linear congruence, the same in every run.
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = |n: u64, shift: u32| (random >> shift) % n;
             let grant =
-                grant(["a", "b", "c", "d"][pick(4, 33) as usize], 1 + step / 60 + pick(4, 40));
+                grant(names[usize::try_from(pick(4, 33)).unwrap()], 1 + step / 60 + pick(4, 40));
             answers.push(pollster::block_on(async {
                 match pick(20, 45) {
                     0 => format!("{:?}", guard.claim(grant).await),

@@ -156,7 +156,11 @@ impl From<Error> for Answer {
             }
             Error::OutcomeUnknown { .. } => (Self::InDoubt, false),
             Error::Unavailable { .. } => (Self::Down, true),
-            other => panic!("no history leads to this: {other:?}"),
+            other @ (Error::Invalid(_)
+            | Error::Overloaded { .. }
+            | Error::Closing
+            | Error::Corrupt { .. }
+            | _) => panic!("no history leads to this: {other:?}"),
         };
         assert_eq!(not_applied, expected, "{answer:?}");
         answer
@@ -234,7 +238,7 @@ impl From<KeyState> for State {
         let applied = match state.outcome {
             KeyOutcome::Applied(receipt) => Some(Box::new((&*receipt).into())),
             KeyOutcome::NotApplied => None,
-            other => panic!("nothing forgets records yet: {other:?}"),
+            other @ (KeyOutcome::Unknown | _) => panic!("nothing forgets records yet: {other:?}"),
         };
         Self { applied, fence: state.fence.as_ref().map(Fenced::from) }
     }

@@ -99,7 +99,7 @@ impl Disk for Memory {
             key::Owner::Head(_) => [heads + 1, values, records],
             key::Owner::Value(..) => [heads, values + 1, records],
             key::Owner::Idempotency(..) => [heads, values, records + 1],
-            other => panic!("nobody stores {other:?} in memory"),
+            other @ (key::Owner::Store | _) => panic!("nobody stores {other:?} in memory"),
         })
     }
 }
@@ -249,7 +249,7 @@ impl<D: Disk> StateMachineTest for System<D> {
 
 impl<D: Disk> System<D> {
     fn open(&mut self) {
-        let (clock, settings) = (Arc::clone(&self.clock) as Arc<_>, self.settings.clone());
+        let (clock, settings) = (self.clock.clone(), self.settings.clone());
         let context = EngineContext { clock, hooks: Arc::new(NoHooks), settings };
         let engine = self.disk.open(context);
         let builder = Guard::builder().settings(self.settings.clone());
