@@ -106,7 +106,7 @@ type Data = BTreeMap<&'static str, (Stored, u64)>;
 pub(super) struct Record {
     operations: Vec<Operation>,
     first: Written,
-    last_used: Token,
+    pub(super) last_used: Token,
 }
 
 impl<D: Disk> ReferenceStateMachine for Model<D> {

@@ -1,6 +1,6 @@
 //! The systems under test: a guard on either engine, on a disk that can fail.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::DirEntry;
 use std::path::Path;
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use super::answer::Answer;
 use super::plan::{Fate, IDEMPOTENCY_KEYS, KEYS, RESOURCES, Step};
-use super::reference::{Ask, Grant, Model, Operation};
+use super::reference::{Ask, Grant, Model, Operation, Record};
 
 /// Where a store lies.
 pub(super) trait Disk: std::fmt::Debug + Sized + 'static {
@@ -42,8 +42,8 @@ pub(super) trait Disk: std::fmt::Debug + Sized + 'static {
     /// What is left of it when the process or the power is gone; the store is open still.
     fn strike(&self, fate: Fate) -> Self;
 
-    /// How many heads, values and idempotency records are stored; the store is closed.
-    fn records(&self) -> [usize; 3];
+    /// Every stored record by its key; the store is closed.
+    fn records(&self) -> Vec<(Vec<u8>, Vec<u8>)>;
 }
 
 #[derive(Debug)]
@@ -93,14 +93,8 @@ impl Disk for Memory {
         Self(self.0.clone())
     }
 
-    fn records(&self) -> [usize; 3] {
-        let owners = self.0.records().into_iter().map(|(stored, _)| key::owner(&stored).unwrap());
-        owners.fold([0; 3], |[heads, values, records], owner| match owner {
-            key::Owner::Head(_) => [heads + 1, values, records],
-            key::Owner::Value(..) => [heads, values + 1, records],
-            key::Owner::Idempotency(..) => [heads, values, records + 1],
-            other @ (key::Owner::Store | _) => panic!("nobody stores {other:?} in memory"),
-        })
+    fn records(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.0.records()
     }
 }
 
@@ -134,11 +128,13 @@ impl Disk for Rocks {
         Self(copy)
     }
 
-    fn records(&self) -> [usize; 3] {
+    fn records(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let found = palisade::engine::verify(self.0.path(), |_| {}).unwrap();
         assert_eq!(found.problems, 0, "{found:?}");
-        [found.resources, found.values, found.idempotency_records]
-            .map(|count| usize::try_from(count).unwrap())
+        let options = rocksdb::Options::default();
+        let db = rocksdb::DB::open_for_read_only(&options, self.0.path(), false).unwrap();
+        let all = db.iterator(rocksdb::IteratorMode::Start).map(Result::unwrap);
+        all.map(|(key, record)| (key.into_vec(), record.into_vec())).collect()
     }
 }
 
@@ -237,13 +233,33 @@ impl<D: Disk> StateMachineTest for System<D> {
     /// What is stored is what the model has, and nothing beside it.
     fn teardown(mut system: Self, model: Model<D>) {
         system.open = None;
-        let resources = || model.resources.values();
-        let expected = [
-            resources().filter(|resource| resource.fence.is_some()).count(),
-            resources().map(|resource| resource.data.len()).sum(),
-            resources().map(|resource| resource.records.len()).sum(),
-        ];
-        assert_eq!(system.disk.records(), expected);
+        let mut expected = BTreeSet::new();
+        for (name, resource) in &model.resources {
+            expected.extend(resource.fence.as_ref().map(|_| (*name).to_owned()));
+            expected.extend(resource.data.keys().map(|key| format!("{name} value {key}")));
+            let record = |(key, record): (_, &Record)| {
+                format!("{name} record {key} last used under {:?}", record.last_used)
+            };
+            expected.extend(resource.records.iter().map(record));
+        }
+        let found: BTreeSet<String> = system.disk.records().iter().filter_map(stored).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+fn stored((stored, record): &(Vec<u8>, Vec<u8>)) -> Option<String> {
+    match key::owner(stored).expect("a key of the format") {
+        key::Owner::Store => None,
+        key::Owner::Head(name) => Some(name.to_string()),
+        key::Owner::Value(name, key) => {
+            Some(format!("{name} value {}", key.as_bytes().escape_ascii()))
+        }
+        key::Owner::Idempotency(name, key) => {
+            let record = palisade::record::decode_key_record(stored, record).unwrap();
+            let last_used = (record.last_used.epoch(), record.last_used.generation_number());
+            Some(format!("{name} record {key} last used under {last_used:?}"))
+        }
+        other => panic!("a record that this test does not know: {other:?}"),
     }
 }
 
