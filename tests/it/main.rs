@@ -10,9 +10,12 @@
 mod cli;
 mod combiner;
 mod demo;
+mod embedded;
 mod failing_disk;
 mod faults;
+mod format;
 mod limits;
+mod model;
 mod rule;
 mod runtime;
 mod suite;

@@ -117,6 +117,14 @@ impl Directory {
     }
 }
 
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Closing alone lets go only with the last copy of the descriptor, and a process that
+        // another thread is just starting has one until it runs its own program.
+        let _kept_until_closed = self.lock.unlock().is_err();
+    }
+}
+
 pub(super) fn io_error(doing: &'static str, path: &Path, source: io::Error) -> OpenError {
     OpenError::Io { doing, path: path.to_owned(), source }
 }
