@@ -151,6 +151,8 @@ fn what_waits_when_the_last_guard_goes_away_is_still_decided_on() {
             assert!(abandon(guard.write(add)).is_pending());
         }
         gate.wait_for_one();
+        // It stops before anything is let through, and the others wait still.
+        assert!(abandon(guard.shut_down()).is_pending());
         thread::scope(|scope| {
             scope.spawn(move || drop(guard));
             gate.open();
@@ -222,8 +224,10 @@ fn shut_down_under_way(store: &Store) {
     let mut taken = pin!(guard.write(keyed("taken")));
     assert!(taken.as_mut().poll(&mut context).is_pending());
     gate.wait_for_one();
+    let mut waiting = pin!(guard.claim(grant("r", 7)));
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
     let mut shutting = pin!(guard.shut_down());
-    assert!(shutting.as_mut().poll(&mut context).is_pending(), "one is not answered yet");
+    assert!(shutting.as_mut().poll(&mut context).is_pending(), "two are not answered yet");
 
     let Poll::Ready(Err(error)) = abandon(guard.write(keyed("late"))) else {
         panic!("a guard that shuts down took a write");
@@ -236,6 +240,7 @@ fn shut_down_under_way(store: &Store) {
     pollster::block_on(shutting);
     let rejected = pollster::block_on(taken).unwrap_err();
     assert_eq!(rejected.reason(), "BOUND_EXCEEDED", "it was decided on: the stock is 0");
+    assert!(pollster::block_on(waiting).is_ok(), "it waited when the guard began to shut down");
     pollster::block_on(guard.shut_down());
 }
 
