@@ -329,3 +329,19 @@ fn every_opening_is_counted_and_the_store_keeps_its_name() {
     assert_eq!(after.open_count, before.open_count + 3);
     assert_eq!((after.store_id, after.incarnation, after.format), (before.store_id, 1, 1));
 }
+
+#[test]
+fn a_store_opens_again_at_once_while_other_threads_start_processes() {
+    let store = store_of(1);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                std::process::Command::new("true").status().unwrap();
+            }
+        });
+        let refused = (0..300).find_map(|_| open(store.path()).err());
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(refused.is_none(), "{refused:?}");
+    });
+}
