@@ -39,7 +39,7 @@ fn run<D: Disk>(cases: u32) {
     }
     config.source_file = Some(file!());
     config.failure_persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")));
-    config.max_shrink_iters = 4_000;
+    config.max_shrink_iters = 1_000;
     let is_whole = config.cases >= cases;
     let (mut runner, met) = (TestRunner::new(config.clone()), parking_lot::Mutex::default());
     let histories = Model::<D>::sequential_strategy(1..60);

@@ -238,9 +238,12 @@ fn shut_down_under_way(store: &Store) {
 
     gate.open();
     pollster::block_on(shutting);
-    let rejected = pollster::block_on(taken).unwrap_err();
+    let Poll::Ready(Err(rejected)) = taken.poll(&mut context) else {
+        panic!("shut down, and what it was deciding on is not answered");
+    };
     assert_eq!(rejected.reason(), "BOUND_EXCEEDED", "it was decided on: the stock is 0");
-    assert!(pollster::block_on(waiting).is_ok(), "it waited when the guard began to shut down");
+    let answer = waiting.poll(&mut context);
+    assert!(matches!(answer, Poll::Ready(Ok(_))), "shut down, and what waited is not answered");
     pollster::block_on(guard.shut_down());
 }
 
