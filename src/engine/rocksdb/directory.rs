@@ -4,6 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::engine::rocksdb::log;
 use crate::error::OpenError;
 
 /// A directory that this process holds, alone, until it is dropped.
@@ -37,7 +38,8 @@ impl Directory {
         fs::create_dir_all(path).map_err(|source| io_error("create", path, source))?;
         let directory = Self::hold(path)?;
         let files = directory.files()?;
-        if files.iter().any(|name| name == UNFINISHED) {
+        let unfinished = files.iter().any(|name| name == UNFINISHED);
+        if unfinished && files.iter().all(|name| name == UNFINISHED || is_of_rocksdb(name)) {
             directory.sweep(&files)?;
         } else if !files.is_empty() {
             return Err(OpenError::Occupied { path: path.to_owned() });
@@ -64,10 +66,8 @@ impl Directory {
         if has(&|name| name == UNFINISHED) {
             return Err(OpenError::Unfinished { path });
         }
-        let of_rocksdb =
-            |name: &str| is_log(name) || is_table(name) || name.starts_with("MANIFEST-");
         if !has(&|name| name == "CURRENT") {
-            if !has(&of_rocksdb) {
+            if !has(&is_of_rocksdb) {
                 return Err(OpenError::Missing { path });
             }
             let what = "the file CURRENT is missing".to_owned();
@@ -77,6 +77,13 @@ impl Directory {
             // RocksDB opens such a store as if its last writes had never been.
             let what = "there is no log file, and an intact store always has one".to_owned();
             return Err(OpenError::Damaged { path, what });
+        }
+        for log in files.iter().filter(|name| is_log(name)) {
+            let damage = log::damage(&self.path.join(log));
+            if let Some(at) = damage.map_err(|source| io_error("read", &self.path, source))? {
+                let what = format!("{log} has a damaged record at byte {at}");
+                return Err(OpenError::Damaged { path, what });
+            }
         }
         Ok(())
     }
@@ -94,7 +101,7 @@ impl Directory {
             .map_err(|source| io_error("list", &self.path, source))
     }
 
-    /// Removes what an interrupted making has left; the mark says that nothing else is here.
+    /// Removes what an interrupted making has left.
     fn sweep(&self, files: &[String]) -> Result<(), OpenError> {
         for name in files.iter().filter(|name| *name != UNFINISHED) {
             fs::remove_file(self.path.join(name))
@@ -129,12 +136,23 @@ pub(super) fn io_error(doing: &'static str, path: &Path, source: io::Error) -> O
     OpenError::Io { doing, path: path.to_owned(), source }
 }
 
+/// Whether RocksDB may have made a file of this name.
+fn is_of_rocksdb(name: &str) -> bool {
+    let named = ["CURRENT", "IDENTITY", "LOCK", "LOG"].contains(&name);
+    let numbered = ["MANIFEST-", "OPTIONS-", "LOG.old."].iter().any(|kind| name.starts_with(kind));
+    named || numbered || is_log(name) || is_table(name) || is_temporary(name)
+}
+
 fn is_log(name: &str) -> bool {
     name.strip_suffix(".log").is_some_and(is_number)
 }
 
 fn is_table(name: &str) -> bool {
     name.strip_suffix(".sst").is_some_and(is_number)
+}
+
+fn is_temporary(name: &str) -> bool {
+    name.strip_suffix(".dbtmp").is_some_and(is_number)
 }
 
 fn is_number(text: &str) -> bool {

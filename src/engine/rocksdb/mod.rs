@@ -7,6 +7,7 @@
 
 mod commit;
 mod directory;
+mod log;
 mod open;
 mod options;
 mod verify;
