@@ -17,15 +17,15 @@ use crate::types::{Invalid, KeyOutcome, KeyState, ResourceName};
 /// ```
 /// use palisade::{Error, Guard, Receipt, WriteRequest};
 ///
-/// /// Sends a write that has an idempotency key until its outcome is known.
+/// /// Sends a write that has an idempotency key, and once more if its outcome is unknown.
 /// async fn send(guard: &Guard, write: &WriteRequest) -> Result<Receipt, Error> {
-///     for _ in 0..5 {
-///         match guard.write(write.clone()).await {
-///             Err(error) if !error.definitely_not_applied() => continue, // the same key again
-///             decided => return decided,
-///         }
-///     }
-///     guard.write(write.clone()).await
+///     let unknown = match guard.write(write.clone()).await {
+///         Err(error) if !error.definitely_not_applied() => error,
+///         decided => return decided,
+///     };
+///     // A receipt settles it. An error is about the second delivery only: the first one may
+///     // have been applied all the same, so the outcome stays unknown.
+///     guard.write(write.clone()).await.map_err(|_| unknown)
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,7 +86,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether this delivery of the request was certainly not applied, and will not be.
+    /// Whether this delivery of the request was certainly not applied, and will not be. It says
+    /// nothing of an earlier delivery whose outcome was unknown.
     #[must_use]
     pub fn definitely_not_applied(&self) -> bool {
         match self {

@@ -230,6 +230,36 @@ fn a_flipped_bit_in_the_header_of_a_logs_record_is_refused_and_nothing_is_droppe
 }
 
 #[test]
+fn a_log_of_many_blocks_is_examined_from_end_to_end() {
+    // Records of every length near the end of a block, and one that spans several blocks: a sound
+    // log must never be taken for a damaged one, and a damaged block never be passed over.
+    let store = store_of(0);
+    let guard = open(store.path()).unwrap();
+    for number in 1..=300_u64 {
+        let length = usize::try_from(if number == 150 { 100_000 } else { number * 7 % 1_200 });
+        let write = WriteRequest::under(&grant("r", number)).put("v", vec![0; length.unwrap()]);
+        let write = write.put("count", number.to_string()).build().unwrap();
+        pollster::block_on(guard.write(write)).unwrap();
+    }
+    drop(guard);
+    let log = log_of(store.path());
+    let whole = fs::read(&log).unwrap();
+    assert!(whole.len() > 8 * (32 << 10), "{} bytes", whole.len());
+    // A block begins with the header of a record.
+    for at in (0..whole.len()).step_by(32 << 10) {
+        for bit in [0, 33, 39, 40, 47, 48, 55] {
+            let mut damaged = whole.clone();
+            damaged[at + bit / 8] ^= 1 << (bit % 8);
+            fs::write(&log, damaged).unwrap();
+            let error = open(store.path()).expect_err("opened with a damaged log");
+            assert!(error.to_string().contains("damaged record at byte"), "{at}, {bit}: {error}");
+        }
+    }
+    fs::write(&log, whole).unwrap();
+    see_count(store.path(), 300);
+}
+
+#[test]
 fn a_log_that_was_cut_inside_its_last_record_opens_without_that_record() {
     let store = store_of(20);
     let log = log_of(store.path());
